@@ -1,11 +1,11 @@
 """Parameter spaces: what the optimizer may change in a program, and how it is coded as numbers.
 
-A program's keyword-only arguments are its parameters. Each has a domain (`Real`, `Integer`, `Categorical`) and a default.
-Three codings are used, each for one purpose:
+A program's keyword-only arguments are its parameters. Each has a domain (`Real`, `Integer`, `Categorical`) and a
+default. Three codings are used, each for one purpose:
 
 - *values*: what the program receives, a dictionary of Python numbers, strings, booleans and tuples;
-- *theta*: the same as a flat row of floats of length `Space.width`, which crosses to the sandbox and into the archive (a
-  categorical is the index of its choice; a vector takes `size` places);
+- *theta*: the same as a flat row of floats of length `Space.width`, which crosses to the sandbox and into the archive
+  (a categorical is the index of its choice; a vector takes `size` places);
 - *unit*: theta mapped onto the unit cube, one coordinate per place, where every optimizer here works.
 """
 
@@ -71,16 +71,16 @@ class Integer:
 
     def __post_init__(self) -> None:
         for name, bound in (("low", self.low), ("high", self.high)):
-            if isinstance(bound, bool) or bound != int(bound):
+            if isinstance(bound, bool) or not isinstance(bound, int):
                 raise SpaceError(f"Integer bounds are whole numbers, not {name}={bound!r}")
+            if abs(bound) > 2**53:
+                raise SpaceError("Integer bounds beyond ±2**53 cannot be searched exactly")
         _check_bounds(self.low, self.high, log=self.log, size=self.size)
-        if max(abs(self.low), abs(self.high)) > 2**53:
-            raise SpaceError("Integer bounds beyond ±2**53 cannot be searched exactly")
 
 
 @dataclass(frozen=True, slots=True, init=False)
 class Categorical:
-    """One of several choices: strings, numbers or booleans, all of one kind.
+    """One of several choices: strings, numbers or booleans.
 
     Args:
         choices: at least two different values, as `Categorical("a", "b")` or `Categorical(["a", "b"])`.
@@ -102,15 +102,23 @@ class Categorical:
 Domain = Real | Integer | Categorical
 
 
+def is_finite(number: float) -> bool:
+    """Whether a number is finite as a float; a whole number may be too large for one."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
 def _check_bounds(low: float, high: float, *, log: bool, size: int | None) -> None:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise SpaceError(f"bounds must be finite, not ({low!r}, {high!r})")
+    if not (is_finite(low) and is_finite(high) and is_finite(high - low)):
+        raise SpaceError("bounds and the distance between them must be finite numbers")
     if not low < high:
         raise SpaceError(f"low must be below high, not ({low!r}, {high!r})")
     if log and low <= 0:
         raise SpaceError(f"log=True needs low above 0, not {low!r}")
-    if size is not None and (isinstance(size, bool) or size != int(size) or not 1 <= size <= MAX_WIDTH):
-        raise SpaceError(f"size is a whole number from 1 to {MAX_WIDTH}, not {size!r}")
+    if size is not None and (type(size) is not int or not 1 <= size <= MAX_WIDTH):
+        raise SpaceError(f"size is a whole number from 1 to {MAX_WIDTH}: write for example size=4")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +155,7 @@ def check_value(name: str, domain: Domain, value: Value) -> None:
     else:
         raise SpaceError(f"{name} has size={domain.size}: its value is a tuple of {domain.size} numbers, not {value!r}")
     for place in places:
-        if isinstance(place, bool) or not isinstance(place, (int, float)) or not math.isfinite(place):
+        if isinstance(place, bool) or not isinstance(place, (int, float)) or not is_finite(place):
             raise SpaceError(f"{name} = {place!r} is no finite number")
         if isinstance(domain, Integer) and (isinstance(place, float) or place != int(place)):
             raise SpaceError(f"{name} = {place!r} must be a whole number: its domain is Integer")
@@ -166,6 +174,8 @@ class Space:
     parameters: tuple[Parameter, ...] = ()
 
     def __post_init__(self) -> None:
+        if len(set(self.names)) < len(self.parameters):
+            raise SpaceError(f"parameter names must differ, not {self.names!r}")
         if len(self.parameters) > MAX_PARAMETERS:
             raise SpaceError(f"{len(self.parameters)} parameters: at most {MAX_PARAMETERS} are allowed")
         if self.width > MAX_WIDTH:
@@ -227,7 +237,7 @@ class Space:
     def warm_start(self, values: Mapping[str, Value]) -> Floats:
         """Theta that takes each of `values` whose name matches and whose value fits, and the default elsewhere.
 
-        A number just outside a narrower domain is moved to its nearest end, so that a child keeps what its parent learned.
+        A number just outside a narrower domain is moved to its nearest end: a child keeps what its parent learned.
         """
         start = dict(self.defaults)
         for parameter in self.parameters:
@@ -260,6 +270,12 @@ class Space:
             theta = np.where(codes.log, np.log(np.where(codes.log, theta, 1.0)), theta)
         return np.clip((theta - codes.low) / codes.span, 0.0, 1.0)
 
+    def rounded(self, theta: Floats, digits: int = 6) -> Floats:
+        """Theta, shape *(…, width)*, with real places at `digits` significant digits: what a person would copy."""
+        codes = self._codes
+        short = np.array([float(f"{place:.{digits}g}") for place in theta.ravel().tolist()]).reshape(theta.shape)
+        return np.clip(np.where(codes.whole, theta, short), codes.first, codes.last)
+
     @cached_property
     def categorical(self) -> NDArray[np.bool_]:
         """Which places of theta hold the index of a choice, shape *(width,)*."""
@@ -275,16 +291,14 @@ def _fit(domain: Domain, value: Value) -> Value | None:
     """`value` moved into `domain`, or None where that makes no sense."""
     if isinstance(domain, Categorical):
         return value if any(type(c) is type(value) and c == value for c in domain.choices) else None
-    places = value if isinstance(value, tuple) else (value,)
-    if (len(places) if isinstance(value, tuple) else None) != domain.size:
+    if (len(value) if isinstance(value, tuple) else None) != domain.size:
         return None
-    if any(isinstance(place, (bool, str)) or not math.isfinite(place) for place in places):
-        return None
-    moved = [min(max(place, domain.low), domain.high) for place in places]
-    if isinstance(domain, Integer):
-        moved = [round(place) for place in moved]
-    else:
-        moved = [float(place) for place in moved]
+    moved: list[float] = []
+    for place in value if isinstance(value, tuple) else (value,):
+        if isinstance(place, (bool, str)) or not is_finite(place):
+            return None
+        inside = min(max(place, domain.low), domain.high)
+        moved.append(round(inside) if isinstance(domain, Integer) else float(inside))
     return tuple(moved) if isinstance(value, tuple) else moved[0]
 
 
