@@ -1,0 +1,93 @@
+"""PostgreSQL, for several machines that share one archive. It needs the driver psycopg (version 3)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+
+from sqlalchemy import URL, Connection, Engine, create_engine, text
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from typing_extensions import override
+
+from archive.dialects.backend import Backend
+from archive.errors import ArchiveError, StorageError
+
+_DRIVER = "postgresql+psycopg"
+_SCHEMA_LOCK = 0x65766F6C7665
+"""Key of the advisory lock under which tables are made; any number that no other program uses."""
+
+_MEANINGS = {
+    "53100": "the server's disk is full: make room, then resume; what was committed is safe",
+    "53300": "the server has no connection left: close some, or raise max_connections",
+    "55P03": "another program keeps it locked: wait for that program, then resume",
+    "57P01": "the server is shutting down: start it, then resume",
+    "28P01": "the password is wrong: give it in the URL, or in PGPASSWORD",
+    "28000": "the server does not let this user in: check the user's name and the server's pg_hba.conf",
+    "3D000": "there is no such database: create it with `createdb`",
+    "42501": "this user may not do that: grant it the right to use and create tables there",
+    "25006": "it is read-only: choose a user or a server that may write",
+    "XX001": "a table is damaged: restore a backup",
+    "XX002": "an index is damaged: rebuild it with REINDEX",
+}
+
+
+class Postgresql(Backend):
+    """An archive in a PostgreSQL database of its own."""
+
+    def __init__(self, url: URL, *, read_only: bool, timeout: float) -> None:
+        self.url = url.set(drivername=_DRIVER)
+        self.read_only = read_only
+        self.timeout = timeout
+
+    @property
+    @override
+    def where(self) -> str:
+        return self.url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+    @override
+    def found(self) -> bool:
+        return True  # whether the server has the database is known on connecting
+
+    @cached_property
+    @override
+    def engine(self) -> Engine:
+        # JSON and numbers need no plan of their own per session; a lost connection is noticed before it is used.
+        settings = f"-c lock_timeout={round(self.timeout * 1000)}"
+        if self.read_only:
+            settings += " -c default_transaction_read_only=on"
+        try:
+            return create_engine(
+                self.url,
+                pool_pre_ping=True,
+                connect_args={"options": settings, "connect_timeout": max(2, round(self.timeout))},
+            )
+        except ModuleNotFoundError:
+            raise StorageError(
+                f"{self.where}: PostgreSQL needs the driver psycopg: pip install 'evolve-policies[postgresql]'"
+            ) from None
+
+    @override
+    def set_up(self, connection: Connection) -> None:
+        """Nothing to set: the server has its own settings."""
+
+    @override
+    def lock_schema(self, connection: Connection) -> None:
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SCHEMA_LOCK})
+
+    @contextmanager
+    @override
+    def guard(self) -> Iterator[None]:
+        try:
+            yield
+        except DBAPIError as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: DBAPIError) -> ArchiveError:
+        state = getattr(error.orig, "sqlstate", None) or ""  # absent when the server was not reached
+        said = " ".join(str(error.orig).split())
+        if state in _MEANINGS:
+            return StorageError(f"{self.where}: {_MEANINGS[state]} ({said})")
+        if isinstance(error, (OperationalError, InterfaceError)):
+            return StorageError(
+                f"{self.where}: the server cannot be reached: check that it runs, and the URL; then resume ({said})"
+            )
+        return StorageError(f"{self.where}: PostgreSQL says: {said} ({state or type(error.orig).__name__})")
