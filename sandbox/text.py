@@ -17,9 +17,9 @@ import unicodedata
 
 from sandbox.errors import Refused
 
-MAX_BYTES = 32_768
+MAX_BYTES = 65_536
 MAX_LINES = 1_000
-MAX_TOKENS = 6_000
+MAX_TOKENS = 32_000
 MAX_NESTING = 24
 """Open brackets at one time; also compound statements inside each other."""
 MAX_CHAIN = 120
@@ -28,7 +28,7 @@ MAX_ELIF = 60
 MAX_DIGITS = 40
 MAX_DEPTH = 180
 """Levels of the parsed tree: what a visitor with three frames a level can walk within Python's recursion limit."""
-MAX_NODES = 16_000
+MAX_NODES = 40_000
 
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
