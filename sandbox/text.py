@@ -172,9 +172,7 @@ class _Scan:
         if kind in {"open", "close"}:
             self._bracket(kind, text, position)
         elif kind in {"operator", "string"} or text in _CHAINING:
-            self.links[-1] += 1
-            if sum(self.links) > MAX_CHAIN:
-                self._refuse("an expression is too long: split it into steps", position)
+            self._link(position)
         elif kind == "comma":
             self.links[-1] = 0
         elif kind == "newline":
@@ -188,9 +186,14 @@ class _Scan:
             if self.elifs > MAX_ELIF:
                 self._refuse(f"there are more than {MAX_ELIF} elif: use a table or a loop", position)
 
+    def _link(self, position: int) -> None:
+        self.links[-1] += 1
+        if sum(self.links) > MAX_CHAIN:
+            self._refuse("an expression is too long: split it into steps", position)
+
     def _bracket(self, kind: str, text: str, position: int) -> None:
         if kind == "open":
-            self.links[-1] += 1
+            self._link(position)  # a call or a subscript is a link of the chain around it
             self.links.append(0)
             if len(self.links) > MAX_NESTING:
                 self._refuse("brackets are nested too deep: split the expression into steps", position)
