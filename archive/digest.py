@@ -2,8 +2,8 @@
 
 It reads, in the order of commits, of each program: name, role, number, label, island, operator, status, kind, source,
 values, scores, descriptors, parents and outcomes; then, of each event marked deterministic: kind, ticket and data.
-Floats count to the last bit. It reads no times, no paths, no names of runs, no reasons (they are for people and may tell
-of seconds), nothing of the machine (level of isolation, compiled or not) and no count that follows from the rest.
+Floats count to the last bit. It reads no times, no paths, no names of runs, no reasons (they are for people and may
+tell of seconds), nothing of the machine (level of isolation, compiled or not) and no count that follows from the rest.
 """
 
 import hashlib

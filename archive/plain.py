@@ -8,7 +8,8 @@ r"""Values as every database holds them: plain numbers, text and JSON, the same 
 
 import json
 import math
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -88,3 +89,20 @@ def decode(stored: str | None) -> Any:
         return json.loads(stored)
     except json.JSONDecodeError as error:
         raise StorageError(f"the archive is damaged: a JSON column holds {stored[:40]!r} ({error.msg})") from error
+
+
+def pack(pairs: Iterable[tuple[int, float]]) -> bytes:
+    """Pairs of a count and a number in 16 bytes each."""
+    return b"".join(struct.pack("<qd", count, number) for count, number in pairs)
+
+
+def unpack(stored: bytes) -> tuple[tuple[int, float], ...]:
+    """What `pack` wrote.
+
+    Raises:
+        StorageError: if it is nothing that `pack` wrote.
+    """
+    try:
+        return tuple(struct.iter_unpack("<qd", stored))
+    except struct.error as error:
+        raise StorageError(f"the archive is damaged: a history has {len(stored)} bytes") from error

@@ -4,16 +4,15 @@ Programs are read a page at a time, each page in a transaction of its own: a slo
 archived programs never change, the pages fit together whatever is committed meanwhile.
 """
 
-import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, select
 
 from archive.errors import NotFoundError
-from archive.plain import decode
+from archive.plain import decode, unpack
 from archive.records import (
     EventRecord,
     IslandRecord,
@@ -126,19 +125,24 @@ def records(connection: Connection, rows: Sequence[Row[Any]], *, with_outcomes: 
     return (_program(row, edges.get(row.id, ()), done.get(row.id, ())) for row in rows)
 
 
-def _edges(connection: Connection, ids: Collection[int]) -> dict[int, list[ParentEdge]]:
+def _edges(connection: Connection, ids: Sequence[int]) -> dict[int, list[ParentEdge]]:
     edges: dict[int, list[ParentEdge]] = defaultdict(list)
-    if ids:
-        for child, role, parent, skill in connection.execute(_EDGES, {"ids": ids}):
+    for some in _chunks(ids):
+        for child, role, parent, skill in connection.execute(_EDGES, {"ids": some}):
             edges[child].append(ParentEdge(parent or skill, role))
     return edges
 
 
-def outcomes_of(connection: Connection, ids: Collection[int]) -> dict[int, list[OutcomeRecord]]:
+def _chunks(ids: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Databases limit how many parameters a statement may have."""
+    return (ids[start : start + PAGE] for start in range(0, len(ids), PAGE))
+
+
+def outcomes_of(connection: Connection, ids: Sequence[int]) -> dict[int, list[OutcomeRecord]]:
     """Outcomes by number of program, each in the order in which the run first met the instances."""
     done: dict[int, list[OutcomeRecord]] = defaultdict(list)
-    if ids:
-        for program, split, key, status, score, metrics in connection.execute(_OUTCOMES, {"ids": ids}):
+    for some in _chunks(ids):
+        for program, split, key, status, score, metrics in connection.execute(_OUTCOMES, {"ids": some}):
             done[program].append(
                 OutcomeRecord(split=split, instance=key, status=status, score=score, metrics=decode(metrics))
             )
@@ -185,7 +189,7 @@ def _tuning(row: Row[Any]) -> TuningRecord | None:
         evaluations_saved=row.evaluations_saved,
         start_score=row.start_score,
         best_score=row.best_score,
-        history=tuple((int(count), best) for count, best in struct.iter_unpack("<dd", row.history)),
+        history=unpack(row.history),
     )
 
 

@@ -27,6 +27,14 @@ def _set(record: Any, **fields: Any) -> None:
         object.__setattr__(record, name, value)  # a frozen record is normalised once, while it is made
 
 
+def _texts(record: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(record, name)
+        stored = text(value)
+        if stored is not value:
+            object.__setattr__(record, name, stored)
+
+
 def _score(value: float | None, status: str, what: str) -> float | None:
     if value is None:
         return None
@@ -92,6 +100,9 @@ class ParentEdge:
     name: str
     role: EdgeRole = "parent"
 
+    def __post_init__(self) -> None:
+        _texts(self, "name")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeRecord:
@@ -118,7 +129,8 @@ class OutcomeRecord:
                 f"{self.status!r}: a score stands with the status 'ok' and with no other"
             )
         what = f"the score on {self.split} instance {self.instance}"
-        _set(self, score=_score(self.score, self.status, what), instance=text(self.instance))
+        _set(self, score=_score(self.score, self.status, what))
+        _texts(self, "split", "instance", "status")
         if self.metrics:
             _set(self, metrics=plain(self.metrics, "metrics"))
 
@@ -146,6 +158,7 @@ class TuningRecord:
     history: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
+        _texts(self, "method")
         _set(
             self,
             start_score=_score(self.start_score, OK, "tuning.start_score"),
@@ -171,7 +184,8 @@ class ProposalRecord:
     detail: Json = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _set(self, note=text(self.note), detail=plain(self.detail, "proposal.detail"))
+        _texts(self, "proposer", "operator", "note")
+        _set(self, detail=plain(self.detail, "proposal.detail"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,10 +247,9 @@ class ProgramRecord:
     committed: datetime | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        _texts(self, "name", "label", "operator", "status", "kind", "reason", "source", "fingerprint", "level")
         _set(
             self,
-            reason=text(self.reason),
-            source=text(self.source),
             values=_values(self.values, self.name),
             train_score=_score(self.train_score, self.status, f"the train score of {self.name}"),
             validation_score=_score(self.validation_score, self.status, f"the validation score of {self.name}"),
@@ -280,6 +293,7 @@ class EventRecord:
     at: datetime | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        _texts(self, "kind", "key")
         _set(self, data=plain(self.data, f"data of event {self.kind}"))
 
 
@@ -306,11 +320,10 @@ class SkillRecord:
     run: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        _texts(self, "name", "code", "description")
         _set(
             self,
-            code=text(self.code),
             parameters=plain(self.parameters, f"parameters of skill {self.name}"),
-            description=text(self.description),
             gain=number(self.gain, f"the gain of skill {self.name}"),
         )
 

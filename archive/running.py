@@ -29,7 +29,7 @@ _LARGEST_SEED = 2**63 - 1
 def insert_run(
     connection: Connection, *, problem: str, seed: int, direction: Direction, settings: Json, facts: Json
 ) -> tuple[int, RunRecord]:
-    """Create a run with the next free number; of two that do so at once one may meet an `IntegrityError`."""
+    """Create a run with its problem's next number; the caller holds the lock of names."""
     if not _PROBLEM.fullmatch(problem):
         raise RecordError(f"a problem's name has letters, digits, '_', '.' and '-': not {problem!r}")
     if not 0 <= seed <= _LARGEST_SEED:

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, insert, inspect, select
 
-from archive.dialects import WRITE, Backend
+from archive.dialects import Backend
 from archive.errors import NotFoundError, SchemaError
 from archive.tables import metadata
 
@@ -33,11 +33,7 @@ def prepare(backend: Backend, *, read_only: bool, create: bool) -> None:
     if revision == REVISION:
         return
     _check_readable(backend, revision, read_only=read_only, create=create)
-    if revision is None:
-        with backend.engine.connect() as connection:
-            backend.set_up(connection)
-    with backend.engine.execution_options(**{WRITE: True}).begin() as connection:
-        backend.lock_schema(connection)
+    with backend.changing_tables(new=revision is None) as connection:
         revision = _revision(connection)  # another process may have been quicker
         if revision is None:
             _create(backend, connection)

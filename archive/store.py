@@ -7,20 +7,19 @@ What the rows mean is in `writing`, `reading`, `running`, `lineage` and `claims`
 import time
 import uuid
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from sqlalchemy import Connection, Select
-from sqlalchemy.exc import IntegrityError
 from typing_extensions import override
 
 from archive import claims, lineage, reading, running, schema, writing
 from archive.contract import DESCENT, Archive, Status
-from archive.dialects import WRITE, backend
+from archive.dialects import backend
 from archive.digest import digest
-from archive.errors import ClaimError, NotFoundError
+from archive.errors import ClaimError, NotFoundError, StorageError
 from archive.plain import Json
 from archive.reading import PROGRAM
 from archive.records import (
@@ -37,9 +36,6 @@ from archive.records import (
 )
 from archive.tables import programs as program_table
 
-_TRIES = 20
-"""Times that a run's name is chosen anew when another process took it meanwhile."""
-
 
 @dataclass(slots=True)
 class _Claim:
@@ -54,11 +50,11 @@ class SqlArchive(Archive):
 
     def __init__(self, target: str | Path, *, read_only: bool, create: bool, timeout: float) -> None:
         self._backend = backend(target, read_only=read_only, timeout=timeout)
+        self._read_only = read_only
         self._claims: dict[str, _Claim] = {}
         self._known: dict[str, writing.Known] = {}
         with self._backend.guard():
-            self._reader = self._backend.engine
-            self._writer = self._reader.execution_options(**{WRITE: True})
+            self._reader, self._writer = self._backend.engine, self._backend.writer
             try:
                 schema.prepare(self._backend, read_only=read_only, create=create)
             except BaseException:
@@ -68,7 +64,8 @@ class SqlArchive(Archive):
     @override
     def close(self) -> None:
         for run in list(self._claims):
-            self.release(run)
+            with suppress(StorageError):  # a claim that cannot be given back ends with this process
+                self.release(run)
         self._reader.dispose()
 
     @property
@@ -90,6 +87,8 @@ class SqlArchive(Archive):
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
+        if self._read_only:
+            raise StorageError(f"{self.where} was opened for reading only: open it for writing")
         with self._backend.guard(), self._writer.begin() as connection:
             yield connection
 
@@ -118,24 +117,18 @@ class SqlArchive(Archive):
         facts: Json | None = None,
         islands: Sequence[IslandRecord] = (),
     ) -> RunRecord:
-        for left in reversed(range(_TRIES)):
-            try:
-                with self._write() as connection:
-                    run, record = running.insert_run(
-                        connection,
-                        problem=problem,
-                        seed=seed,
-                        direction=direction,
-                        settings=settings or {},
-                        facts=facts or {},
-                    )
-                    if islands:
-                        writing.write(connection, writing.Known(run), writing.Batch(islands=islands))
-                    return record
-            except IntegrityError:
-                if not left:
-                    raise
-        raise AssertionError
+        with self._write() as connection:
+            self._backend.lock_names(connection)
+            run, record = running.insert_run(
+                connection,
+                problem=problem,
+                seed=seed,
+                direction=direction,
+                settings=settings or {},
+                facts=facts or {},
+            )
+            writing.write(connection, writing.Known(run), writing.Batch(islands=islands))
+        return record
 
     @override
     def runs(self) -> list[RunRecord]:

@@ -60,7 +60,7 @@ runs = Table(
     "runs",
     metadata,
     _id(),
-    Column("name", Text, nullable=False, unique=True),
+    _text("name"),
     _text("problem"),
     Column("number", Integer, nullable=False),
     Column("seed", BigInteger, nullable=False),
@@ -71,6 +71,7 @@ runs = Table(
     _text("reason"),
     _real("created"),
     _real("changed"),
+    UniqueConstraint("name"),
     UniqueConstraint("problem", "number"),
 )
 
@@ -134,8 +135,10 @@ programs = Table(
     _real("committed"),
     UniqueConstraint("run_id", "name"),
     ForeignKeyConstraint(["run_id", "island"], ["islands.run_id", "islands.number"]),
-    Index(None, "run_id", "train_score"),
+    Index(None, "run_id", "id"),  # pages in commit order
+    Index(None, "run_id", "train_score"),  # the best
     Index(None, "run_id", "validation_score"),
+    Index(None, "run_id", "role", "status"),  # counts
 )
 
 skills = Table(
@@ -213,5 +216,6 @@ events = Table(
     Column("key", Text),
     _real("at"),
     UniqueConstraint("run_id", "key"),
-    Index(None, "run_id", "kind"),
+    Index(None, "run_id", "id"),
+    Index(None, "run_id", "kind", "id"),
 )

@@ -4,7 +4,6 @@ Statements are made once and executed with parameters, so that SQLAlchemy compil
 is archived (the numbers of instances, which islands there are) is remembered between commits.
 """
 
-import struct
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from archive.errors import RecordError
-from archive.plain import encode
+from archive.plain import encode, pack
 from archive.records import EventRecord, IslandRecord, OutcomeRecord, ProgramRecord, SkillRecord, TuningRecord
 from archive.tables import (
     events,
@@ -282,7 +281,6 @@ def _write_instance(connection: Connection, known: Known, outcome: OutcomeRecord
 
 
 def _tuning_row(number: int, tuning: TuningRecord) -> dict[str, Any]:
-    flat = [float(part) for pair in tuning.history for part in pair]
     return {
         "program_id": number,
         "method": tuning.method,
@@ -291,7 +289,7 @@ def _tuning_row(number: int, tuning: TuningRecord) -> dict[str, Any]:
         "evaluations_saved": tuning.evaluations_saved,
         "start_score": tuning.start_score,
         "best_score": tuning.best_score,
-        "history": struct.pack(f"<{len(flat)}d", *flat),
+        "history": pack(tuning.history),
     }
 
 

@@ -20,23 +20,32 @@ class Backend(ABC):
     @property
     @abstractmethod
     def engine(self) -> Engine:
-        """Reads with it; `engine.execution_options(archive_write=True)` writes."""
+        """Its transactions read; those of `writer` write."""
+
+    @property
+    def writer(self) -> Engine:
+        """The same database and connections, for transactions that write."""
+        return self.engine.execution_options(**{WRITE: True})
+
+    @abstractmethod
+    def found(self) -> bool:
+        """Whether the database exists already.
+
+        Raises:
+            StorageError: if there can be none at this place.
+        """
 
     @abstractmethod
     def guard(self) -> AbstractContextManager[None]:
         """Turns errors of the database inside it into an `ArchiveError` that says what, where and what to do.
 
-        Only one thread at a time is inside where the database has just one connection.
+        Where the database has just one connection, one thread at a time is inside.
         """
 
     @abstractmethod
-    def found(self) -> bool:
-        """Whether the database exists already."""
+    def changing_tables(self, *, new: bool) -> AbstractContextManager[Connection]:
+        """A transaction in which nobody else makes or changes tables; `new` if there are none yet."""
 
     @abstractmethod
-    def set_up(self, connection: Connection) -> None:
-        """Make lasting settings of a new database, outside any transaction."""
-
-    @abstractmethod
-    def lock_schema(self, connection: Connection) -> None:
-        """Let nobody else create or change tables until the transaction ends."""
+    def lock_names(self, connection: Connection) -> None:
+        """Let nobody else name a run until the transaction ends."""

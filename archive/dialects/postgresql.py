@@ -12,12 +12,13 @@ from archive.dialects.backend import Backend
 from archive.errors import ArchiveError, StorageError
 
 _DRIVER = "postgresql+psycopg"
-_SCHEMA_LOCK = 0x65766F6C7665
-"""Key of the advisory lock under which tables are made; any number that no other program uses."""
+_LOCK = text("SELECT pg_advisory_xact_lock(:key)")
+_TABLES, _NAMES = 0x65766F6C01, 0x65766F6C02
+"""Keys of advisory locks: any numbers that no other program uses."""
 
 _MEANINGS = {
     "53100": "the server's disk is full: make room, then resume; what was committed is safe",
-    "53300": "the server has no connection left: close some, or raise max_connections",
+    "53300": "the server has no connection left: close some, or raise its max_connections",
     "55P03": "another program keeps it locked: wait for that program, then resume",
     "57P01": "the server is shutting down: start it, then resume",
     "28P01": "the password is wrong: give it in the URL, or in PGPASSWORD",
@@ -28,6 +29,7 @@ _MEANINGS = {
     "XX001": "a table is damaged: restore a backup",
     "XX002": "an index is damaged: rebuild it with REINDEX",
 }
+"""By SQLSTATE."""
 
 
 class Postgresql(Backend):
@@ -45,19 +47,18 @@ class Postgresql(Backend):
 
     @override
     def found(self) -> bool:
-        return True  # whether the server has the database is known on connecting
+        return True  # it is the server's to say, on connecting
 
     @cached_property
     @override
     def engine(self) -> Engine:
-        # JSON and numbers need no plan of their own per session; a lost connection is noticed before it is used.
         settings = f"-c lock_timeout={round(self.timeout * 1000)}"
         if self.read_only:
             settings += " -c default_transaction_read_only=on"
         try:
             return create_engine(
                 self.url,
-                pool_pre_ping=True,
+                pool_pre_ping=True,  # a connection lost while a run waited for a model is replaced, not an error
                 connect_args={"options": settings, "connect_timeout": max(2, round(self.timeout))},
             )
         except ModuleNotFoundError:
@@ -65,13 +66,17 @@ class Postgresql(Backend):
                 f"{self.where}: PostgreSQL needs the driver psycopg: pip install 'evolve-policies[postgresql]'"
             ) from None
 
+    @contextmanager
     @override
-    def set_up(self, connection: Connection) -> None:
-        """Nothing to set: the server has its own settings."""
+    def changing_tables(self, *, new: bool) -> Iterator[Connection]:
+        del new
+        with self.writer.begin() as connection:
+            connection.execute(_LOCK, {"key": _TABLES})
+            yield connection
 
     @override
-    def lock_schema(self, connection: Connection) -> None:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _SCHEMA_LOCK})
+    def lock_names(self, connection: Connection) -> None:
+        connection.execute(_LOCK, {"key": _NAMES})
 
     @contextmanager
     @override

@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from urllib.parse import quote
@@ -25,15 +25,15 @@ MEMORY = ":memory:"
 
 _MEANINGS = {
     "SQLITE_FULL": "the disk (or the space allowed) is full: make room, then resume; what was committed is safe",
-    "SQLITE_IOERR": "the disk could not be read or written (full, over quota or failing): see to it, then resume; "
-    "what was committed is safe",
+    "SQLITE_IOERR": "the disk could not be read or written (full, over quota or failing): see to it, then resume; what "
+    "was committed is safe",
     "SQLITE_READONLY": "it is read-only: give yourself permission to write the file and its folder, or choose another "
     "archive",
     "SQLITE_PERM": "access is denied: give yourself permission to read and write it, or choose another archive",
     "SQLITE_AUTH": "access is denied: give yourself permission to read and write it, or choose another archive",
-    "SQLITE_CANTOPEN": "it cannot be opened: check that its folder exists and that you may read and write there",
+    "SQLITE_CANTOPEN": "it cannot be opened: check that you may read and write it and its folder",
     "SQLITE_CORRUPT": "the file is damaged: restore a copy, or save what can be read with `sqlite3 FILE .recover`",
-    "SQLITE_NOTADB": "it is no SQLite database: choose another file name",
+    "SQLITE_NOTADB": "it is no SQLite database (or a damaged one): choose another file name",
 }
 
 
@@ -44,8 +44,8 @@ class Sqlite(Backend):
         self.path = path
         self.read_only = read_only
         self.timeout = timeout
-        # Memory has one connection, which several threads (a page that shows a run, say) must not interleave on.
-        self._turn = threading.RLock() if path == MEMORY else nullcontext()
+        # Memory has one connection, on which several threads (a page that shows a run, say) must take turns.
+        self._turn: AbstractContextManager[object] = threading.RLock() if path == MEMORY else nullcontext()
 
     @property
     @override
@@ -54,8 +54,17 @@ class Sqlite(Backend):
 
     @override
     def found(self) -> bool:
-        self._check_path()
-        return self.path != MEMORY and Path(self.path).exists()
+        if self.path == MEMORY:
+            return False
+        path = Path(self.path)
+        try:
+            if path.is_dir():
+                raise StorageError(f"{path} is a folder: name a file in it, for example {path / 'evolve.db'}")
+            if not path.absolute().parent.is_dir():
+                raise StorageError(f"{path}: there is no folder {path.parent}: create it, or choose another place")
+            return path.exists()
+        except PermissionError:
+            raise StorageError(f"{path}: you may not look into {path.parent}: choose another place") from None
 
     @cached_property
     @override
@@ -82,34 +91,47 @@ class Sqlite(Backend):
     def _address(self) -> str:
         if self.path == MEMORY:
             return MEMORY
-        address = "file:" + quote(str(Path(self.path).absolute()))
+        path = Path(self.path).absolute()
+        address = "file:" + quote(str(path))
         if not self.read_only:
             return address + "?mode=rwc"
         # A reader of a WAL database keeps an index beside it. Where it may not, the file is read as it is, which is
         # whole as long as no log lies beside it.
-        folder, log = Path(self.path).absolute().parent, Path(self.path + "-wal")
-        lonely = not os.access(folder, os.W_OK) and not log.exists()
+        lonely = not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists()
         return address + ("?mode=ro&immutable=1" if lonely else "?mode=ro")
 
+    @contextmanager
     @override
-    def set_up(self, connection: Connection) -> None:
-        if self.path == MEMORY:
-            return
-        driver = connection.connection
+    def changing_tables(self, *, new: bool) -> Iterator[Connection]:
+        with self.writer.connect() as connection:
+            driver = connection.connection.driver_connection
+            assert isinstance(driver, sqlite3.Connection)
+            if new and self.path != MEMORY:
+                self._log_ahead(driver)
+            # SQLite alters a table by making another and dropping the first, which no reference may forbid meanwhile.
+            driver.execute("PRAGMA foreign_keys = OFF")
+            try:
+                with connection.begin():
+                    yield connection
+                    if driver.execute("PRAGMA foreign_key_check").fetchone() is not None:
+                        raise SchemaError(f"{self.where}: the upgrade would leave rows without what they refer to")
+            finally:
+                driver.execute("PRAGMA foreign_keys = ON")
+
+    def _log_ahead(self, driver: sqlite3.Connection) -> None:
+        """Switch a new file to WAL for good. SQLite does not wait here by itself when two processes create one file."""
         deadline = time.monotonic() + self.timeout
         while True:
             try:
-                driver.cursor().execute("PRAGMA journal_mode = WAL").close()
+                with closing(driver.execute("PRAGMA journal_mode = WAL")):
+                    return
             except sqlite3.OperationalError as error:
-                # Two processes that create one file at once: SQLite does not wait by itself here.
                 if not _name(error).startswith("SQLITE_BUSY") or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-            else:
-                return
 
     @override
-    def lock_schema(self, connection: Connection) -> None:
+    def lock_names(self, connection: Connection) -> None:
         """A transaction that writes holds SQLite's one write lock already."""
 
     @contextmanager
@@ -129,24 +151,13 @@ class Sqlite(Backend):
         name = _name(error)
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return StorageError(
-                f"{self.where}: another program has kept it locked for {self.timeout:g} s: close that program "
-                "(or wait for it), then resume"
+                f"{self.where}: another program has kept it locked for {self.timeout:g} s: close that program (or wait "
+                "for it), then resume"
             )
-        if name == "SQLITE_ERROR" and str(error).startswith("no such"):
-            return SchemaError(f"{self.where}: its tables are not an archive's ({error}): choose another file")
         for prefix, meaning in _MEANINGS.items():
             if name.startswith(prefix):
                 return StorageError(f"{self.where}: {meaning} ({error})")
         return StorageError(f"{self.where}: SQLite says: {error} ({name or type(error).__name__})")
-
-    def _check_path(self) -> None:
-        if self.path == MEMORY:
-            return
-        path = Path(self.path)
-        if path.is_dir():
-            raise StorageError(f"{path} is a folder: name a file in it, for example {path / 'evolve.db'}")
-        if not path.absolute().parent.is_dir():
-            raise StorageError(f"{path}: there is no folder {path.parent}: create it, or choose another place")
 
 
 def _begin(connection: Connection) -> None:

@@ -9,16 +9,11 @@ from sqlalchemy import Connection
 SCRIPTS = Path(__file__).parent
 
 
-def configuration(connection: Connection, version_table: str, scripts: Path = SCRIPTS) -> Config:
-    """Alembic's configuration, which needs no file: the scripts lie in this package."""
-    config = Config()
-    config.set_main_option("script_location", str(scripts).replace("%", "%%"))
+def upgrade(connection: Connection, version_table: str, revision: str) -> None:
+    """Bring the tables from whatever revision they have to `revision`; all or nothing, by the caller's transaction."""
+    config = Config()  # of no file: the scripts lie in this package
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     config.attributes["version_table"] = version_table
-    return config
-
-
-def upgrade(connection: Connection, version_table: str, revision: str) -> None:
-    """Bring the tables from whatever revision they have to `revision`; all or nothing, by the caller's transaction."""
-    command.upgrade(configuration(connection, version_table), revision)
+    command.upgrade(config, revision)
