@@ -1,0 +1,1 @@
+"""The bundled problems, one folder each, written exactly as a third party would write theirs."""

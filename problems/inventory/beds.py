@@ -1,0 +1,190 @@
+"""Beds of generated demand with published figures: lost sales, unit holding cost, independent demand."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+
+from evolve.problem import SPLITS, Argument, Instance, Per, ProblemError, Split
+from problems.inventory.block import Block, Floats
+from problems.inventory.settings import Bed, InventorySettings
+
+Law = Literal["poisson", "geometric"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of a bed.
+
+    Args:
+        name: short and unique.
+        law: distribution of demand per period; the geometric one counts from 0.
+        mean: mean demand per period.
+        holding: cost of one unit left at the end of a period.
+        shortage: cost of one unit lost.
+        lead_time: periods from order to arrival.
+        reference: cost per period that gives score 1: the optimum, or the best of four rules where no optimum is known.
+        figures: the cell's row of the published table.
+    """
+
+    name: str
+    law: Law
+    mean: float
+    holding: float
+    shortage: float
+    lead_time: int
+    reference: float
+    figures: dict[str, float]
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of demand per period."""
+        return float(np.sqrt(self.mean + (self.mean**2 if self.law == "geometric" else 0.0)))
+
+    def draw(self, rng: np.random.Generator, periods: int) -> Floats:
+        """One demand path, shape *(periods,)*."""
+        if self.law == "poisson":
+            return rng.poisson(self.mean, periods).astype(np.float64)
+        return (rng.geometric(1.0 / (1.0 + self.mean), periods) - 1).astype(np.float64)
+
+
+@cache
+def cells(bed: Bed) -> tuple[Cell, ...]:
+    """All cells of a bed, in the order of its table."""
+    with (files("problems.inventory.data") / f"{bed}.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    return tuple(_zipkin_cell(row) if bed == "zipkin" else _long_lead_cell(row) for row in rows)
+
+
+def _zipkin_cell(row: dict[str, str]) -> Cell:
+    law: Law = "poisson" if row["demand"] == "poisson" else "geometric"
+    figures = {name: float(value) for name, value in row.items() if name != "demand"}
+    return Cell(
+        name=f"{law} L={row['L']} p={row['p']}",
+        law=law,
+        mean=figures["mean"],
+        holding=figures["h"],
+        shortage=figures["p"],
+        lead_time=int(row["L"]),
+        reference=figures["optimal"],
+        figures=figures,
+    )
+
+
+def _long_lead_cell(row: dict[str, str]) -> Cell:
+    figures = {name: float(value) for name, value in row.items()}
+    rules = [value for name, value in figures.items() if name.startswith("best_")]
+    return Cell(
+        name=f"poisson mean={row['demand_mean']} L={row['lead_time']} p={row['p']}",
+        law="poisson",
+        mean=figures["demand_mean"],
+        holding=figures["h"],
+        shortage=figures["p"],
+        lead_time=int(row["lead_time"]),
+        reference=min(rules),
+        figures=figures,
+    )
+
+
+@dataclass(frozen=True)
+class DemandPath(Instance):
+    """One generated demand path of one cell.
+
+    Args:
+        cell: its place in the bed.
+        entropy: what its random numbers grow from.
+        periods: simulated periods.
+    """
+
+    cell: int = 0
+    entropy: tuple[int, ...] = ()
+    periods: int = 0
+
+
+class Paths:
+    """A bed as a source of instances; splits differ by their random numbers.
+
+    Args:
+        settings: with a bed.
+    """
+
+    def __init__(self, settings: InventorySettings) -> None:
+        if settings.bed is None:
+            raise ProblemError("inventory: a bed needs bed=zipkin or bed=long_lead")
+        self._settings = settings
+        self.cells = cells(settings.bed)
+        self.width = max(cell.lead_time for cell in self.cells)
+
+    def instances(self, split: Split, seed: int) -> list[DemandPath]:
+        """`paths` demand paths for each cell."""
+        periods = self._settings.burn_in + self._settings.periods
+        return [
+            DemandPath(
+                key=f"{cell.name} {split} {seed}/{path}",
+                group=cell.name,
+                cell=place,
+                entropy=(seed, SPLITS.index(split), place, path),
+                periods=periods,
+            )
+            for path in range(self._settings.paths)
+            for place, cell in enumerate(self.cells)
+        ]
+
+    def block(self, instances: Sequence[DemandPath]) -> Block:
+        """Draw the demand of instances of one split."""
+        if len({path.periods for path in instances}) > 1:
+            raise ProblemError("inventory: instances of one evaluation must be of one split")
+        chosen = [self.cells[path.cell] for path in instances]
+        demand = np.empty((instances[0].periods, len(instances)))
+        for column, (path, cell) in enumerate(zip(instances, chosen, strict=True)):
+            demand[:, column] = cell.draw(np.random.default_rng(np.random.SeedSequence(path.entropy)), path.periods)
+        mean, spread, holding, shortage, reference = (
+            np.array([getattr(cell, name) for cell in chosen])
+            for name in ("mean", "spread", "holding", "shortage", "reference")
+        )
+        lead_time = np.array([cell.lead_time for cell in chosen], dtype=np.int64)
+        return Block(
+            demand=demand,
+            burn_in=self._settings.burn_in,
+            lead_time=lead_time,
+            width=self.width,
+            holding=holding,
+            shortage=shortage,
+            start=np.round(mean),
+            typical=mean,
+            scale=reference,
+            offset=np.zeros(len(chosen)),
+            fixed={"mean": mean, "spread": spread, "lead_time": lead_time, "shortage": shortage / holding},
+        )
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """What a rule sees, beside the stock on hand and the pipeline."""
+        mean = max(cell.mean for cell in self.cells)
+        spread = max(cell.spread for cell in self.cells)
+        return (
+            Argument(name="mean", meaning="mean demand per period", unit="units", per=Per.INSTANCE, low=1.0, high=mean),
+            Argument(
+                name="spread",
+                meaning="standard deviation of demand per period",
+                unit="units",
+                per=Per.INSTANCE,
+                low=1.0,
+                high=spread,
+            ),
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the bed is."""
+        settings = self._settings
+        return (f"{len(self.cells)} cells, {settings.paths} demand paths of {settings.periods} periods each",)
+
+    @property
+    def top_order(self) -> float:
+        """An order beyond this is beyond reason, in any cell."""
+        return max(10 * cell.mean * (cell.lead_time + 1) for cell in self.cells)
