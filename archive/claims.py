@@ -30,7 +30,7 @@ BEAT = 10.0
 
 _CLAIM: Select[Any] = select(claims).where(claims.c.run_id == bindparam("run"))
 _LOCK: Select[Any] = (
-    select(runs.c.id, claims.c.token, claims.c.pid, claims.c.host)
+    select(runs.c.id, claims)
     .outerjoin(claims, claims.c.run_id == runs.c.id)
     .where(runs.c.name == bindparam("name"))
     .with_for_update(of=runs)
@@ -62,7 +62,7 @@ class Process:
 
 
 def lock(connection: Connection, name: str) -> Row[Any] | None:
-    """The run's row (id, and token, pid and host of its claim, if any), held until the transaction ends."""
+    """The run's `id` and its claim, if any, held until the transaction ends."""
     return connection.execute(_LOCK, {"name": name}).one_or_none()
 
 
@@ -75,9 +75,10 @@ def check(row: Row[Any], name: str, token: str | None) -> None:
     if row.token == token:
         return
     if row.token is not None:
-        raise ClaimError(
-            f"run {name} belongs to process {row.pid} on {row.host}: stop that process, or wait until it is done"
-        )
+        owner = f"run {name} belongs to process {row.pid} on {row.host}"
+        if _alive(row):
+            raise ClaimError(f"{owner}: stop that process, or wait until it is done")
+        raise ClaimError(f"{owner}, which has ended: claim the run first")
     raise ClaimError(f"run {name} was taken from this process and has been released: resume it to go on")
 
 

@@ -58,7 +58,7 @@ def _exact(value: Any) -> Any:
     if isinstance(value, float):
         return {"float": value.hex()}
     if isinstance(value, dict):
-        return [[key, _exact(item)] for key, item in sorted(value.items())]
+        return {"map": [[key, _exact(item)] for key, item in sorted(value.items())]}
     if isinstance(value, (list, tuple)):
         return [_exact(item) for item in value]
     return value

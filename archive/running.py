@@ -118,4 +118,4 @@ def change(connection: Connection, run: int, status: str, reason: str) -> None:
 
 def tally(connection: Connection, run: int) -> dict[str, int]:
     """Tickets by status."""
-    return dict(connection.execute(_TALLY, {"run": run}).tuples().all())
+    return {row[0]: row[1] for row in connection.execute(_TALLY, {"run": run})}

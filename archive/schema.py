@@ -29,14 +29,14 @@ def prepare(backend: Backend, *, read_only: bool, create: bool) -> None:
     if not backend.found() and (read_only or not create):
         raise NotFoundError(f"there is no archive at {backend.where}: check the name; `evolve run` creates one")
     with backend.engine.connect() as connection:
-        revision = _revision(connection)
+        revision = _revision(backend, connection)
     if revision == REVISION:
         return
     _check_readable(backend, revision, read_only=read_only, create=create)
     with backend.changing_tables(new=revision is None) as connection:
-        revision = _revision(connection)  # another process may have been quicker
+        revision = _revision(backend, connection)  # another process may have been quicker
         if revision is None:
-            _create(backend, connection)
+            _create(connection)
         elif revision != REVISION:
             _upgrade(connection)
 
@@ -55,21 +55,21 @@ def _check_readable(backend: Backend, revision: str | None, *, read_only: bool, 
         )
 
 
-def _revision(connection: Connection) -> str | None:
+def _revision(backend: Backend, connection: Connection) -> str | None:
     """The archive's revision; None where there are no tables at all."""
     tables = inspect(connection)
     if tables.has_table(VERSION_TABLE):
         return connection.execute(select(_version)).scalar() or ""
-    return None
-
-
-def _create(backend: Backend, connection: Connection) -> None:
-    others = inspect(connection).get_table_names()
+    others = tables.get_table_names()
     if others:
         raise SchemaError(
             f"{backend.where} holds tables of something else ({', '.join(sorted(others)[:3])}): give the archive a "
             "file or database of its own"
         )
+    return None
+
+
+def _create(connection: Connection) -> None:
     metadata.create_all(connection, checkfirst=False)
     _version.create(connection, checkfirst=False)
     connection.execute(insert(_version), {"version_num": REVISION})

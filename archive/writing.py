@@ -97,16 +97,16 @@ def write(connection: Connection, known: Known, batch: Batch) -> bool:
     fresh = [program for program in batch.programs if program.name not in ids]
     keys = {event.key for event in batch.events if event.key}
     old_keys = _names(connection, _EVENT_KEYS, known.run, keys)
-    named = bool(batch.programs or keys)
-    repeated = named and not fresh and keys <= old_keys
+    if (batch.programs or keys) and not fresh and keys <= old_keys:
+        return False  # a repetition
     now = time.time()
-    changed = _write_islands(connection, known, [*batch.islands, *_undescribed(fresh)])
-    changed |= _write_skills(connection, known.run, batch.skills, repeated=repeated)
+    new_islands = _write_islands(connection, known, [*batch.islands, *_undescribed(fresh)])
+    _write_skills(connection, known.run, batch.skills)
     for program in fresh:
         ids[program.name] = _write_program(connection, known, ids, program, now)
-    if not repeated:
-        _write_events(connection, known.run, [event for event in batch.events if event.key not in old_keys], now)
-    return changed or not repeated
+    told = [event for event in batch.events if event.key not in old_keys]
+    _write_events(connection, known.run, told, now)
+    return bool(fresh or told or new_islands or batch.skills)
 
 
 def _program_ids(connection: Connection, run: int, records: Sequence[ProgramRecord]) -> dict[str, int]:
@@ -116,7 +116,7 @@ def _program_ids(connection: Connection, run: int, records: Sequence[ProgramReco
     names = {*own, *(edge.name for program in records for edge in program.parents if edge.role != "skill")}
     if not names:
         return {}
-    return dict(connection.execute(_PROGRAM_IDS, {"run": run, "names": list(names)}).tuples().all())
+    return {row[0]: row[1] for row in connection.execute(_PROGRAM_IDS, {"run": run, "names": list(names)})}
 
 
 def _names(connection: Connection, statement: Any, run: int, names: Iterable[str]) -> set[str]:
@@ -149,13 +149,13 @@ def _write_islands(connection: Connection, known: Known, records: Iterable[Islan
     return bool(new)
 
 
-def _write_skills(connection: Connection, run: int, records: Sequence[SkillRecord], *, repeated: bool) -> bool:
-    """Admit the new ones and update the others; a repeated commit tells of gains that are archived already."""
-    if not records or repeated:
-        return False
+def _write_skills(connection: Connection, run: int, records: Sequence[SkillRecord]) -> None:
+    """Admit the new ones and update the others."""
+    if not records:
+        return
     _check_unique([skill.name for skill in records], "skill")
     names = [skill.name for skill in records]
-    ids = dict(connection.execute(_SKILL_IDS, {"run": run, "names": names}).tuples().all())
+    ids = {row[0]: row[1] for row in connection.execute(_SKILL_IDS, {"run": run, "names": names})}
     new = [_skill_row(run, skill) for skill in records if skill.name not in ids]
     old = [
         {"skill": ids[skill.name], "new_gain": skill.gain, "new_uses": skill.uses}
@@ -166,7 +166,6 @@ def _write_skills(connection: Connection, run: int, records: Sequence[SkillRecor
         connection.execute(_INSERT_SKILLS, new)
     if old:
         connection.execute(_UPDATE_SKILL, old)
-    return True
 
 
 def _skill_row(run: int, skill: SkillRecord) -> dict[str, Any]:
@@ -241,7 +240,7 @@ def _edge_rows(
     wanted = [edge.name for edge in program.parents if edge.role == "skill"]
     skill_ids: dict[str, int] = {}
     if wanted:
-        skill_ids = dict(connection.execute(_SKILL_IDS, {"run": run, "names": wanted}).tuples().all())
+        skill_ids = {row[0]: row[1] for row in connection.execute(_SKILL_IDS, {"run": run, "names": wanted})}
     rows = []
     for position, edge in enumerate(program.parents):
         number = (skill_ids if edge.role == "skill" else ids).get(edge.name)

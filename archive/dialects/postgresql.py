@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from textwrap import shorten
 
 from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -88,7 +89,7 @@ class Postgresql(Backend):
 
     def _explain(self, error: DBAPIError) -> ArchiveError:
         state = getattr(error.orig, "sqlstate", None) or ""  # absent when the server was not reached
-        said = " ".join(str(error.orig).split())
+        said = shorten(str(error.orig), 200)
         if state in _MEANINGS:
             return StorageError(f"{self.where}: {_MEANINGS[state]} ({said})")
         if isinstance(error, (OperationalError, InterfaceError)):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, StaticPool, create_engine, event
@@ -154,10 +155,13 @@ class Sqlite(Backend):
                 f"{self.where}: another program has kept it locked for {self.timeout:g} s: close that program (or wait "
                 "for it), then resume"
             )
+        said = shorten(str(error), 100)
+        if said.startswith("Could not decode"):  # the driver's own finding, without a code
+            name = "SQLITE_CORRUPT"
         for prefix, meaning in _MEANINGS.items():
             if name.startswith(prefix):
-                return StorageError(f"{self.where}: {meaning} ({error})")
-        return StorageError(f"{self.where}: SQLite says: {error} ({name or type(error).__name__})")
+                return StorageError(f"{self.where}: {meaning} ({said})")
+        return StorageError(f"{self.where}: SQLite says: {said} ({name or type(error).__name__})")
 
 
 def _begin(connection: Connection) -> None:
