@@ -27,6 +27,31 @@ from pydantic import BaseModel, ConfigDict
 from evolve.errors import ProblemError
 from sandbox import Limits
 
+__all__ = [
+    "SPLITS",
+    "Action",
+    "Argument",
+    "Array",
+    "Direction",
+    "Dtype",
+    "Evidence",
+    "Figure",
+    "Instance",
+    "Limits",
+    "Observation",
+    "Outcome",
+    "Outcomes",
+    "Per",
+    "Policy",
+    "Problem",
+    "ProblemError",
+    "ProblemSettings",
+    "Signature",
+    "Split",
+    "Trace",
+    "observe",
+]
+
 Array = NDArray[Any]
 Direction = Literal["minimize", "maximize"]
 Dtype = Literal["float", "int", "bool"]
@@ -102,7 +127,7 @@ class Signature:
         arguments: its positional arguments in order; tunable parameters follow as keyword-only arguments.
         action: what it returns.
         memory: if above 0, the last positional argument is `memory`, an array of that many floats that is zero at the start
-            of a row, and the program returns `(action, memory)`.
+            of a row, and the program returns `(action, memory)`. The framework keeps it: evaluators see actions only.
     """
 
     entry: str
@@ -165,8 +190,7 @@ class Policy(Protocol):
     Call it with one array per argument, by name: *(rows, …)* for a row's own arguments, *(instances, …)* for an
     instance's, the bare shape for the block's. It returns actions of shape *(rows, …)*, finite and in range. A row whose
     program raised, or answered with something else than a finite action, is marked as failed and answered with a
-    harmless action from then on; the evaluator need not look. With `memory` in the signature it returns `(actions,
-    memory)` and takes `memory=` back.
+    harmless action from then on; the evaluator need not look.
     """
 
     @property
@@ -183,13 +207,13 @@ class Policy(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an `episode` yields: one row's arguments by name, and its memory if the signature has one."""
+    """What an `episode` yields: one row's arguments by name."""
 
     values: Mapping[str, Any]
 
 
 def observe(**values: Any) -> Observation:
-    """Shorthand for `yield observe(on_hand=3.0, …)` in an episode."""
+    """One row's observation by argument name: an episode yields it and gets the action."""
     return Observation(values)
 
 
@@ -230,6 +254,10 @@ class ProblemSettings(BaseModel):
     """Base of what a user may set with `--set key=value` or in the `[problem]` table of a TOML file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _no_form(name: str) -> ProblemError:
+    return ProblemError(f"problem {name} overrides none of episode, evaluate and evaluate_one: it needs exactly one")
 
 
 InstanceT = TypeVar("InstanceT", bound=Instance)
@@ -292,15 +320,18 @@ class Problem(ABC, Generic[SettingsT, InstanceT]):
 
     def episode(self, instance: InstanceT) -> Generator[Observation, Any, Outcome]:
         """One row as a generator: `action = yield observe(…)` per decision, `return Outcome(…)` at the end."""
-        raise ProblemError(f"problem {self.name} overrides none of episode, evaluate and evaluate_one: it needs one")
+        del instance
+        raise _no_form(self.name)
 
     def evaluate(self, policy: Policy, instances: Sequence[InstanceT]) -> Outcomes:
         """Score a block of rows with numpy: row r decides for `instances[policy.instance[r]]`."""
-        raise ProblemError(f"problem {self.name} overrides none of episode, evaluate and evaluate_one: it needs one")
+        del policy, instances
+        raise _no_form(self.name)
 
     def evaluate_one(self, policy: Policy, instance: InstanceT) -> Outcome:
         """Score one row with direct calls; a block may have as many rows as the call's arrays bring."""
-        raise ProblemError(f"problem {self.name} overrides none of episode, evaluate and evaluate_one: it needs one")
+        del policy, instance
+        raise _no_form(self.name)
 
     # -- optional
 

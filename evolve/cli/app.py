@@ -1,0 +1,41 @@
+"""The application: its commands, its help, and the one place that turns an expected fault into a line."""
+
+import sys
+
+import typer
+
+from archive import ArchiveError
+from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, doctor, export, inspect, problems, run
+from evolve.errors import EvolveError
+from sandbox import SandboxError
+
+EPILOG = (
+    "Exit codes: 0 done · 1 a fault, said in one line · 2 wrong usage · 3 the run ended but no program could be scored · "
+    "130 stopped with Ctrl-C (the run can be resumed)."
+)
+
+app = typer.Typer(
+    name="evolve",
+    help="Evolve readable, tuned and tested decision rules.\n\nStart with:  [bold]evolve run inventory[/bold]",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for module in (run, inspect, export, problems, doctor):
+    module.register(app)
+
+
+def run_app() -> None:
+    """Run the command line; ends the process."""
+    try:
+        app()
+    except (EvolveError, SandboxError, ArchiveError) as error:
+        sys.stderr.write(f"evolve: {error}\n")
+        raise SystemExit(EXIT_ERROR) from None
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        raise SystemExit(EXIT_ERROR) from None  # the reader of a pipe has gone, as with `evolve runs | head`

@@ -1,0 +1,197 @@
+"""What a person, a log file or a machine sees of a run: live on a terminal, plain lines without one, JSON on demand."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from typing_extensions import override
+
+from archive import ProgramRecord, RunRecord
+from evolve.search.state import SearchState
+from evolve.session import Result
+from evolve.settings import RunSettings
+
+
+class Display(Protocol):
+    """Shows a run; also the observer that the session tells of progress. A context manager while the run goes on."""
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop drawing."""
+
+    def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
+        """See `evolve.session.Observer`."""
+
+    def committed(self, record: ProgramRecord) -> None:
+        """See `evolve.session.Observer`."""
+
+    def finishing(self) -> None:
+        """See `evolve.session.Observer`."""
+
+    def interrupted(self) -> None:
+        """The user stopped the run."""
+
+    def result(self, result: Result, out: Path) -> None:
+        """The run is done: show what came of it, and write its pictures into a folder under `out`."""
+
+
+def make_display(*, json_lines: bool, archive: str) -> Display:
+    """The display that fits where the output goes."""
+    if json_lines:
+        return JsonDisplay()
+    from rich.console import Console
+
+    console = Console()
+    if console.is_terminal:
+        from evolve.cli.live import LiveDisplay
+
+        return LiveDisplay(console, archive)
+    return PlainDisplay(console, archive)
+
+
+def resume_command(run: str, archive: str) -> str:
+    """What to type to go on with a run."""
+    from evolve.cli.run import DEFAULT_ARCHIVE
+
+    place = "" if archive == DEFAULT_ARCHIVE else f" --archive {archive}"
+    return f"evolve resume {run}{place}"
+
+
+class PlainDisplay(Display):
+    """Plain lines: one per baseline and seed, then one every few seconds.
+
+    Args:
+        console: where to write.
+        archive: what the user called the archive.
+    """
+
+    every = 5.0
+
+    def __init__(self, console: Any, archive: str) -> None:
+        self.console, self.archive = console, archive
+        self.run: RunRecord | None = None
+        self.state: SearchState | None = None
+        self.tickets = 0
+        self.began = self.last = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        return None
+
+    @override
+    def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
+        self.run, self.state, self.tickets = run, state, settings.tickets
+        self.began = self.last = time.monotonic()
+        self._line(f"run {run.id}: {settings.tickets} tickets, {settings.islands.count} islands, seed {settings.seed}; "
+                   f"archive {self.archive}")  # fmt: skip
+
+    @override
+    def committed(self, record: ProgramRecord) -> None:
+        if record.role != "ticket":
+            score = (
+                f"train {record.train_score:.5g}, validation {record.validation_score:.5g}"
+                if record.train_score is not None
+                else record.reason
+            )
+            self._line(f"{record.role} {record.label}: {record.status}, {score}")  # fmt: skip
+        elif time.monotonic() - self.last >= self.every or record.number + 1 == self.tickets:
+            self.last = time.monotonic()
+            self._line(progress_line(self.state, self.tickets, self.last - self.began))
+
+    @override
+    def finishing(self) -> None:
+        self._line("scoring the finalists on all splits, holdout included")
+
+    @override
+    def interrupted(self) -> None:
+        if self.run is None:
+            self._line("stopped before the run began; nothing is lost")
+        else:
+            self._line(f"stopped; go on with: {resume_command(self.run.id, self.archive)}")
+
+    @override
+    def result(self, result: Result, out: Path) -> None:
+        from evolve.report.summary import print_summary, write_pictures
+
+        print_summary(self.console, result, self.archive)
+        for path in write_pictures(result, out):
+            self._line(f"picture: {path}")
+
+    def _line(self, text: str) -> None:
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def progress_line(state: SearchState | None, tickets: int, seconds: float) -> str:
+    """One line of progress."""
+    if state is None:
+        return ""
+    best, reference = state.champion, state.best_baseline()
+    parts = [f"ticket {state.tickets}/{tickets}"]
+    if best is not None:
+        parts.append(f"best {best.name} {best.validation:.5g} on validation")
+    if reference is not None:
+        parts.append(f"best baseline {reference[0]} {reference[1].validation:.5g}")
+    parts.append(f"{state.evaluations / max(seconds, 1e-9):,.0f} evaluations/s")
+    if 0 < state.tickets < tickets:
+        parts.append(f"{seconds / state.tickets * (tickets - state.tickets):.0f} s left")
+    return ", ".join(parts)
+
+
+class JsonDisplay(Display):
+    """One JSON object per line on standard output."""
+
+    def __init__(self) -> None:
+        self.run = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        return None
+
+    @override
+    def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
+        del state
+        self.run = run.id
+        self._write(event="started", run=run.id, problem=run.problem, settings=settings.model_dump(mode="json"))
+
+    @override
+    def committed(self, record: ProgramRecord) -> None:
+        self._write(
+            event=record.role, run=self.run, name=record.name, label=record.label, island=record.island,
+            operator=record.operator, status=record.status, reason=record.reason, train=record.train_score,
+            validation=record.validation_score, evaluations=record.evaluations, seconds=round(record.seconds, 4),
+        )  # fmt: skip
+
+    @override
+    def finishing(self) -> None:
+        self._write(event="finishing", run=self.run)
+
+    @override
+    def interrupted(self) -> None:
+        self._write(event="interrupted", run=self.run)
+
+    @override
+    def result(self, result: Result, out: Path) -> None:
+        from evolve.report.summary import summary_data, write_pictures
+
+        pictures = [str(path) for path in write_pictures(result, out)]
+        self._write(event="finished", run=self.run, **summary_data(result), pictures=pictures)
+
+    @staticmethod
+    def _write(**fields: Any) -> None:
+        sys.stdout.write(json.dumps(fields) + "\n")
+        sys.stdout.flush()

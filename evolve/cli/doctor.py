@@ -1,0 +1,24 @@
+"""`evolve doctor`."""
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command()(doctor)
+
+
+def doctor() -> None:
+    """Say how well this machine can isolate programs, what is missing, and what to do about it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from sandbox import probe
+
+    report = probe()
+    console = Console()
+    table = Table("mechanism", "here", "what to do")
+    for mechanism in report.mechanisms:
+        table.add_row(mechanism.name, "yes" if mechanism.present else "no", mechanism.advice)
+    console.print(table)
+    console.print(f"sandbox level: [bold]{report.level}[/bold]", highlight=False)

@@ -1,0 +1,32 @@
+"""`evolve export`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evolve.cli.inspect import ProgramArgument, find_program, reading
+from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command()(export)
+
+
+def export(
+    program: ProgramArgument = "last:best",
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder to write into.")] = Path(),
+    archive: ArchiveOption = DEFAULT_ARCHIVE,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Overwrite files that are there.")] = False,
+) -> None:
+    """Write a PROGRAM as a plain Python function with tuned defaults, and a small test beside it.
+
+    It needs numpy and nothing of evolve.
+    """
+    from evolve.export.function import export_function
+
+    with reading(archive) as store:
+        run, record = find_program(store, program)
+        for path in export_function(store, run, record, out, force=force):
+            typer.echo(f"wrote {path}")

@@ -1,0 +1,52 @@
+"""`evolve problems`."""
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evolve.problem import Problem
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    app.command()(problems)
+
+
+def problems(
+    name: str = typer.Argument("", metavar="[PROBLEM]", help="Show this problem's arguments and settings."),
+) -> None:
+    """List the installed problems, or describe one: what its programs see, what they decide, what can be set."""
+    from rich.console import Console
+
+    from evolve.registry import available, find_problem
+
+    console = Console()
+    if name:
+        _describe(console, find_problem(name))
+        return
+    for key in available():
+        console.print(f"[bold]{key}[/bold]  {find_problem(key).summary}", highlight=False, soft_wrap=True)
+
+
+def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
+    from rich.table import Table
+
+    from evolve.settings import validate
+
+    made = problem(validate(problem.Settings, {}, f"settings of problem {problem.name}"))
+    console.print(f"[bold]{problem.name}[/bold] ({problem.direction} the score)", highlight=False)
+    console.print(made.description, markup=False, highlight=False, soft_wrap=True)
+    signature = made.signature
+    arguments = Table("argument", "meaning", "unit", "type", title=f"{signature.entry}(…) sees", title_justify="left")
+    for argument in signature.arguments:
+        shape = "number" if argument.shape == () else f"array {argument.shape}".replace("None", "any")
+        arguments.add_row(argument.name, argument.meaning, argument.unit, shape)
+    arguments.add_row("returns", signature.action.meaning, signature.action.unit, signature.action.dtype)
+    console.print(arguments)
+    settings = Table("--set", "default", "meaning", title="settings", title_justify="left")
+    for key, field in problem.Settings.model_fields.items():
+        settings.add_row(key, repr(field.default), field.description or "")
+    console.print(settings)

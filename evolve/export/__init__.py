@@ -1,0 +1,1 @@
+"""Programs on their way out: files that run without this package."""

@@ -1,0 +1,162 @@
+"""The end of a run in words and tables: baselines, best programs, paired differences with intervals, the rule itself."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from evolve.search.finals import Final, Finals
+from evolve.search.population import typical
+from evolve.session import Result
+
+
+def print_summary(console: Console, result: Result, archive: str) -> None:
+    """Print what came of a run."""
+    state, finals = result.state, result.finals
+    console.print()
+    _print_counts(console, result)
+    if finals is None:
+        console.print("no program could be scored" + _commonest_reason(result), markup=False, highlight=False)
+        return
+    console.print(_scores_table(result, finals))
+    for final in finals.finalists:
+        if final.mark:
+            console.print(f"not to be trusted: {final.label}: {final.mark}", markup=False, highlight=False)
+    champion = finals.champion
+    if finals.baselines and champion.scores:
+        console.print(_differences_table(finals, champion))
+    source = champion.member.program.with_values(typical(champion.member.values))
+    console.print(f"\nbest program, {result.run.id}:{champion.name}", style="bold", highlight=False)
+    console.print(Syntax(source, "python", background_color="default"))
+    if len(champion.member.values) > 1:
+        console.print(
+            f"(median parameters of {len(champion.member.values)} groups; evolve show lists them all)", highlight=False
+        )
+    option = "" if archive == "evolve.db" else f" --archive {archive}"
+    console.print(
+        f"take it away:  evolve export {result.run.id}:{champion.name}{option}", highlight=False, soft_wrap=True
+    )
+    if state.tickets and not state.statuses["ok"]:
+        console.print(_commonest_reason(result), markup=False)
+
+
+def _print_counts(console: Console, result: Result) -> None:
+    state = result.state
+    counts = ", ".join(f"{count} {status}" for status, count in state.statuses.most_common())
+    spent = state.evaluations + state.evaluations_saved
+    saved = f"{state.evaluations_saved / spent:.0%}" if spent else "0%"
+    text = f"run {result.run.id}: {state.tickets} tickets ({counts}), {state.evaluations:,} evaluations"
+    console.print(f"{text}, {saved} saved by racing", highlight=False, soft_wrap=True)
+
+
+def _commonest_reason(result: Result) -> str:
+    reasons = result.state.reasons.most_common(1)
+    return f"; the commonest reason, {reasons[0][1]} times: {reasons[0][0]}" if reasons else ""
+
+
+def _scores_table(result: Result, finals: Finals) -> Table:
+    table = Table(title=f"mean score ({result.problem.direction} is the aim)", title_justify="left")
+    for heading in ("program", "", "train", "validation", "holdout"):
+        table.add_column(heading, justify="left" if heading in {"program", ""} else "right")
+    rows = [(final, "evolved") for final in finals.finalists] + [
+        (final, "tuned baseline") for final in finals.baselines
+    ]
+    best = {split: _best(finals, split) for split in ("train", "validation", "holdout")}
+    for final, kind in rows:
+        if not final.scores:
+            continue
+        cells = [Text(f"{final.mean(split):.5g}", style="bold green" if best[split] == final.name else "")
+                 for split in ("train", "validation", "holdout")]  # fmt: skip
+        table.add_row(final.label, f"{kind}{', marked' if final.mark else ''}", *cells)
+    return table
+
+
+def _best(finals: Finals, split: Any) -> str:
+    scored = [final for final in (*finals.finalists, *finals.baselines) if final.scores and not final.mark]
+    if not scored:
+        return ""
+    sign = -1.0 if finals.maximize else 1.0
+    return min(scored, key=lambda final: sign * final.mean(split)).name
+
+
+def _differences_table(finals: Finals, champion: Final) -> Table:
+    table = Table(
+        title=f"{champion.label} minus each baseline, paired over instances, 95 % interval", title_justify="left"
+    )
+    for heading in ("baseline", "train", "holdout", "better / worse on holdout"):
+        table.add_column(heading, justify="left" if heading == "baseline" else "right")
+    for baseline in finals.baselines:
+        cells = []
+        for split in ("train", "holdout"):
+            d = finals.difference(champion, baseline, split)
+            relative = d.mean / abs(baseline.mean(split)) if baseline.mean(split) else 0.0
+            cells.append(f"{d.mean:+.4g} [{d.low:+.4g}, {d.high:+.4g}] ({relative:+.1%})")
+        table.add_row(baseline.label, *cells, f"{d.wins} / {d.losses} of {d.units}")
+    return table
+
+
+def summary_data(result: Result) -> Mapping[str, Any]:
+    """The same for machines."""
+    state, finals = result.state, result.finals
+    data: dict[str, Any] = {
+        "status": result.run.status,
+        "tickets": state.tickets,
+        "statuses": dict(state.statuses),
+        "evaluations": state.evaluations,
+        "evaluations_saved": state.evaluations_saved,
+    }
+    if finals is None:
+        return data | {"champion": None, "reasons": dict(state.reasons.most_common(3))}
+    data["champion"] = finals.champion.name
+    data["programs"] = [
+        {
+            "name": final.name, "label": final.label, "mark": final.mark,
+            "scores": {split: final.mean(split) for split in final.scores},
+        }
+        for final in (*finals.finalists, *finals.baselines)
+    ]  # fmt: skip
+    data["holdout_differences"] = {
+        baseline.label: {
+            "mean": d.mean,
+            "low": d.low,
+            "high": d.high,
+            "units": d.units,
+            "wins": d.wins,
+            "losses": d.losses,
+        }
+        for baseline in finals.baselines
+        if finals.champion.scores
+        for d in [finals.difference(finals.champion, baseline, "holdout")]
+    }
+    return data
+
+
+def write_pictures(result: Result, out: Path) -> list[Path]:
+    """Write PNG files into `out`/RUN: scores over tickets, and the champion's behaviour.
+
+    Returns:
+        Their paths; none if the folder cannot be written (said in a warning, the run is not lost for it).
+    """
+    import logging
+
+    from evolve.report.pictures import progress_picture
+
+    folder = out / result.run.id
+    pictures = {"progress": progress_picture(result)}
+    champion = result.finals.champion if result.finals else None
+    if champion and champion.evidence:
+        pictures |= {figure.name: figure.png for figure in champion.evidence.figures}
+    paths = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, png in pictures.items():
+            path = folder / f"{name}.png"
+            path.write_bytes(png)
+            paths.append(path)
+    except OSError as error:
+        logging.getLogger("evolve").warning("pictures cannot be written to %s: %s", folder, error.strerror)
+    return paths

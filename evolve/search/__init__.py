@@ -1,0 +1,1 @@
+"""The search: tickets, islands, selection, migration and credit. It directs; it evaluates and writes nothing itself."""

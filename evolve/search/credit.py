@@ -1,0 +1,64 @@
+"""Which operator pays: probability matching on discounted credit.
+
+Each way of making a child earns credit by what its children gained over their parents. Operators are drawn in proportion
+to their mean credit, but never below a floor, so that one that is useless now can prove itself later. What counts is
+counted, never timed: a decision depends on committed tickets alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(slots=True, kw_only=True)
+class Credit:
+    """Discounted mean reward per choice.
+
+    Args:
+        choices: names to choose from, in a fixed order.
+        floor: smallest share of the draws that any choice keeps, as a fraction of an even share.
+        discount: weight of what was learned before each new reward.
+        prior: pseudo-observations of the mean reward 0.5 that every choice starts with.
+    """
+
+    choices: tuple[str, ...]
+    floor: float = 0.3
+    discount: float = 0.98
+    prior: float = 4.0
+    _weight: dict[str, float] = field(default_factory=dict)
+    _reward: dict[str, float] = field(default_factory=dict)
+
+    def update(self, choice: str, reward: float) -> None:
+        """Record a reward in [0, 1] for one use of a choice.
+
+        Raises:
+            ValueError: if the reward is outside [0, 1].
+        """
+        if not 0.0 <= reward <= 1.0:
+            raise ValueError(f"a reward lies in [0, 1], not {reward!r}")
+        if choice not in self.choices:
+            return  # an operator of an earlier version of the proposer: nothing to learn from it
+        self._weight[choice] = self.discount * self._weight.get(choice, 0.0) + 1.0
+        self._reward[choice] = self.discount * self._reward.get(choice, 0.0) + reward
+
+    def mean(self, choice: str) -> float:
+        """Discounted mean reward of a choice, drawn towards 0.5 while little is known."""
+        weight = self._weight.get(choice, 0.0) + self.prior
+        return (self._reward.get(choice, 0.0) + 0.5 * self.prior) / weight
+
+    def shares(self, allowed: Iterable[str] | None = None) -> Mapping[str, float]:
+        """Probability of each choice (or of each of the `allowed` ones)."""
+        names = [name for name in self.choices if allowed is None or name in set(allowed)]
+        means = np.array([self.mean(name) for name in names])
+        if not names:
+            return {}
+        least = self.floor / len(names)
+        share = least + (1.0 - self.floor) * means / means.sum()
+        return dict(zip(names, share.tolist(), strict=True))
+
+    def draw(self, rng: np.random.Generator) -> str:
+        """Choose one."""
+        shares = self.shares()
+        probability = np.array(list(shares.values()))
+        return str(rng.choice(list(shares), p=probability / probability.sum()))
