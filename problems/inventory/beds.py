@@ -2,18 +2,29 @@
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evolve.problem import SPLITS, Argument, Instance, Per, ProblemError, Split
 from problems.inventory.block import Block, Floats
 from problems.inventory.settings import Bed, InventorySettings
+from problems.inventory.simulate import Simulator
 
 Law = Literal["poisson", "geometric"]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A capped base-stock rule whose average cost is known exactly."""
+
+    level: float
+    cap: float
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -29,6 +40,7 @@ class Cell:
         lead_time: periods from order to arrival.
         reference: cost per period that gives score 1: the optimum, or the best of four rules where no optimum is known.
         figures: the cell's row of the published table.
+        control: a rule of known cost, against which the noise of a demand path is measured; None if there is none.
     """
 
     name: str
@@ -39,6 +51,7 @@ class Cell:
     lead_time: int
     reference: float
     figures: dict[str, float]
+    control: Control | None = None
 
     @property
     def spread(self) -> float:
@@ -72,6 +85,7 @@ def _zipkin_cell(row: dict[str, str]) -> Cell:
         lead_time=int(row["L"]),
         reference=figures["optimal"],
         figures=figures,
+        control=Control(figures["capped_S"], figures["capped_cap"], figures["capped_base_stock"]),
     )
 
 
@@ -88,6 +102,68 @@ def _long_lead_cell(row: dict[str, str]) -> Cell:
         reference=min(rules),
         figures=figures,
     )
+
+
+def draw_block(
+    chosen: Sequence[Cell], entropy: Sequence[tuple[int, ...]], *, periods: int, burn_in: int, width: int
+) -> Block:
+    """Draw one demand path per entry, and lay out the block.
+
+    What the control rule of a cell costs on a path, less what it costs on average, is taken off every score on that path:
+    the noise that all rules share is gone, and the mean is unchanged.
+
+    Args:
+        chosen: the cell of each path.
+        entropy: what the random numbers of each path grow from.
+        periods: simulated periods, burn-in included.
+        burn_in: the first periods, which are not counted.
+        width: places of the pipeline that a rule sees.
+    """
+    demand = np.empty((periods, len(chosen)))
+    for column, (cell, seed) in enumerate(zip(chosen, entropy, strict=True)):
+        demand[:, column] = cell.draw(np.random.default_rng(np.random.SeedSequence(seed)), periods)
+    mean, spread, holding, shortage, reference = (
+        np.array([getattr(cell, name) for cell in chosen])
+        for name in ("mean", "spread", "holding", "shortage", "reference")
+    )
+    lead_time = np.array([cell.lead_time for cell in chosen], dtype=np.int64)
+    block = Block(
+        demand=demand,
+        burn_in=burn_in,
+        lead_time=lead_time,
+        width=width,
+        holding=holding,
+        shortage=shortage,
+        start=np.round(mean),
+        typical=mean,
+        scale=reference,
+        offset=np.zeros(len(chosen)),
+        fixed={"mean": mean, "spread": spread, "lead_time": lead_time, "shortage": shortage / holding},
+    )
+    return replace(block, offset=_control_surplus(chosen, block))
+
+
+class _ControlRules:
+    """The control rules of all paths as one policy; paths of cells without one order nothing."""
+
+    def __init__(self, chosen: Sequence[Cell]) -> None:
+        rules = [cell.control or Control(0.0, 0.0, 0.0) for cell in chosen]
+        self._level = np.array([rule.level for rule in rules])
+        self._cap = np.array([rule.cap for rule in rules])
+        self.rows = len(rules)
+        self.instance = np.arange(self.rows)
+
+    def __call__(self, **told: NDArray[Any]) -> Floats:
+        gap = self._level - told["on_hand"] - told["pipeline"].sum(axis=1)
+        return np.asarray(np.minimum(self._cap, np.maximum(gap, 0.0)), dtype=np.float64)
+
+
+def _control_surplus(chosen: Sequence[Cell], block: Block) -> Floats:
+    """What each path costs the control rule above its average. Shape *(paths,)*."""
+    totals = Simulator(_ControlRules(chosen), block).run()
+    cost = block.holding * totals.stock + block.shortage * totals.short
+    average = np.array([np.nan if cell.control is None else cell.control.cost for cell in chosen])
+    return np.where(np.isnan(average), 0.0, cost - average)
 
 
 @dataclass(frozen=True)
@@ -139,26 +215,12 @@ class Paths:
         if len({path.periods for path in instances}) > 1:
             raise ProblemError("inventory: instances of one evaluation must be of one split")
         chosen = [self.cells[path.cell] for path in instances]
-        demand = np.empty((instances[0].periods, len(instances)))
-        for column, (path, cell) in enumerate(zip(instances, chosen, strict=True)):
-            demand[:, column] = cell.draw(np.random.default_rng(np.random.SeedSequence(path.entropy)), path.periods)
-        mean, spread, holding, shortage, reference = (
-            np.array([getattr(cell, name) for cell in chosen])
-            for name in ("mean", "spread", "holding", "shortage", "reference")
-        )
-        lead_time = np.array([cell.lead_time for cell in chosen], dtype=np.int64)
-        return Block(
-            demand=demand,
+        return draw_block(
+            chosen,
+            [path.entropy for path in instances],
+            periods=instances[0].periods,
             burn_in=self._settings.burn_in,
-            lead_time=lead_time,
             width=self.width,
-            holding=holding,
-            shortage=shortage,
-            start=np.round(mean),
-            typical=mean,
-            scale=reference,
-            offset=np.zeros(len(chosen)),
-            fixed={"mean": mean, "spread": spread, "lead_time": lead_time, "shortage": shortage / holding},
         )
 
     @property

@@ -8,6 +8,7 @@ All state lives in arrays of one number per row that are changed in place; the p
 period passes by moving everything one place to the front.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,6 +55,11 @@ class Simulator:
         unmet: what becomes of demand that stock cannot meet.
         review_period: periods from one decision to the next.
         whole_units: round orders to whole units.
+
+    Attributes:
+        on_hand: units in stock, below 0 if units are owed; shape *(rows,)*.
+        pipeline: units that arrive in 1, 2, … periods; shape *(rows, width)*.
+        order: units ordered in this period; shape *(rows,)*.
     """
 
     def __init__(
@@ -72,27 +78,35 @@ class Simulator:
         rows = len(self._instance)
         lead = block.lead_time[self._instance]
         self._width = block.width
-        self._pipeline = np.zeros((rows, self._width))
-        self._flat = self._pipeline.reshape(-1)
-        self._on_hand = block.start[self._instance]
+        self.pipeline = np.zeros((rows, self._width))
+        self._flat = self.pipeline.reshape(-1)
+        self.on_hand = block.start[self._instance]
         for slot in range(self._width):
-            self._pipeline[:, slot] = np.where(slot < lead - 1, self._on_hand, 0.0)
-        self._at_once = np.flatnonzero(lead == 0)
-        later = np.flatnonzero(lead > 0)
-        self._uniform_slot = int(lead[0]) - 1 if rows and np.all(lead == lead[0]) else None
-        self._slots, self._later = later * self._width + lead[later] - 1, later
-        self._order, self._demand, self._scratch, self._short = (np.zeros(rows) for _ in range(4))
+            self.pipeline[:, slot] = np.where(slot < lead - 1, self.on_hand, 0.0)
+        self._slot = int(lead[0]) - 1 if rows and np.all(lead == lead[0]) else None
+        self._later, self._at_once = np.flatnonzero(lead > 0), np.flatnonzero(lead == 0)
+        self._places = (np.arange(rows) * self._width + lead - 1)[self._later]
+        self.order, self._demand, self._scratch, self._short = (np.zeros(rows) for _ in range(4))
         self._counters = {name: np.zeros(rows) for name in Totals.__dataclass_fields__}
 
-    def run(self) -> Totals:
-        """Simulate all periods."""
+    def run(self, watch: Callable[[int], None] | None = None) -> Totals:
+        """Simulate all periods.
+
+        Args:
+            watch: called with each period after its demand was met and before the next arrival, to look at `on_hand`,
+                `pipeline` and `order`.
+        """
         for period in range(self._block.periods):
             if period == self._block.burn_in:
                 for counter in self._counters.values():
                     counter.fill(0.0)
             if period % self._review_period == 0:
                 self._decide(period)
+            elif watch is not None:
+                self.order.fill(0.0)
             self._serve(period)
+            if watch is not None:
+                watch(period)
             self._arrive()
         if self._lost:
             self._counters["unmet"] = self._counters["short"]
@@ -100,26 +114,30 @@ class Simulator:
         return Totals(**{name: counter / counted for name, counter in self._counters.items()})
 
     def _decide(self, period: int) -> None:
-        actions = self._policy(on_hand=self._on_hand, pipeline=self._pipeline, **self._block.observe(period))
-        order = self._order
+        actions = self._policy(on_hand=self.on_hand, pipeline=self.pipeline, **self._block.observe(period))
+        order = self.order
         if self._whole_units:
             whole(actions, out=order)
         else:
             np.copyto(order, actions)
-        if self._uniform_slot is None:
-            self._flat[self._slots] = order[self._later]
-            self._on_hand[self._at_once] += order[self._at_once]
-        elif self._uniform_slot < 0:
-            self._on_hand += order
-        else:
-            self._pipeline[:, self._uniform_slot] = order
+        self._place(order)
         counters, scratch = self._counters, self._scratch
         counters["ordered"] += order
         counters["orders"] += np.sign(order, out=scratch)
         counters["ordered_squared"] += np.multiply(order, order, out=scratch)
 
+    def _place(self, order: Floats) -> None:
+        """Let orders join the pipeline where they belong; with lead time 0 they are there at once."""
+        if self._slot is None:
+            self._flat[self._places] = order[self._later]
+            self.on_hand[self._at_once] += order[self._at_once]
+        elif self._slot < 0:
+            self.on_hand += order
+        else:
+            self.pipeline[:, self._slot] = order
+
     def _serve(self, period: int) -> None:
-        on_hand, demand, short, counters = self._on_hand, self._demand, self._short, self._counters
+        on_hand, demand, short, counters = self.on_hand, self._demand, self._short, self._counters
         np.take(self._block.demand[period], self._instance, out=demand, mode="clip")
         if self._lost:
             on_hand -= demand
@@ -136,6 +154,6 @@ class Simulator:
         counters["short"] -= np.minimum(on_hand, 0.0, out=short)
 
     def _arrive(self) -> None:
-        self._on_hand += self._pipeline[:, 0]
+        self.on_hand += self.pipeline[:, 0]
         self._flat[:-1] = self._flat[1:]
-        self._pipeline[:, -1] = 0.0
+        self.pipeline[:, -1] = 0.0
