@@ -7,10 +7,24 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from evolve.problem import Action, Argument, Instance, Outcome, Outcomes, Per, Policy, Problem, Signature, Split
+from evolve.problem import (
+    Action,
+    Argument,
+    Evidence,
+    Instance,
+    Outcome,
+    Outcomes,
+    Per,
+    Policy,
+    Problem,
+    Signature,
+    Split,
+    Trace,
+)
 from problems.inventory import rules
 from problems.inventory.beds import Paths
 from problems.inventory.block import Block, BlockCache
+from problems.inventory.evidence import make_evidence
 from problems.inventory.settings import InventorySettings
 from problems.inventory.simulate import Simulator, Totals
 from problems.inventory.windows import Windows
@@ -213,6 +227,10 @@ class Inventory(Problem[InventorySettings, Instance]):
         cover = np.array([entry["cover"] for entry in metrics])
         rhythm = np.array([entry["orders"] for entry in metrics]) * self.settings.review_period
         return {"stock": float(np.mean(cover / (cover + horizon))), "rhythm": float(np.mean(np.minimum(rhythm, 1.0)))}
+
+    def evidence(self, outcomes: Sequence[Outcome], trace: Trace) -> Evidence | None:
+        """Where cost comes from, and what the rule does."""
+        return make_evidence(outcomes, trace, self.block(trace.instances), self.settings)
 
     def report(self, score: float) -> str:
         """A score for people."""

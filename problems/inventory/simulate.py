@@ -60,6 +60,7 @@ class Simulator:
         on_hand: units in stock, below 0 if units are owed; shape *(rows,)*.
         pipeline: units that arrive in 1, 2, … periods; shape *(rows, width)*.
         order: units ordered in this period; shape *(rows,)*.
+        unmet_now: units that stock could not meet in this period; shape *(rows,)*.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Simulator:
         self._slot = int(lead[0]) - 1 if rows and np.all(lead == lead[0]) else None
         self._later, self._at_once = np.flatnonzero(lead > 0), np.flatnonzero(lead == 0)
         self._places = (np.arange(rows) * self._width + lead - 1)[self._later]
-        self.order, self._demand, self._scratch, self._short = (np.zeros(rows) for _ in range(4))
+        self.order, self.unmet_now, self._demand, self._scratch = (np.zeros(rows) for _ in range(4))
         self._counters = {name: np.zeros(rows) for name in Totals.__dataclass_fields__}
 
     def run(self, watch: Callable[[int], None] | None = None) -> Totals:
@@ -137,21 +138,23 @@ class Simulator:
             self.pipeline[:, self._slot] = order
 
     def _serve(self, period: int) -> None:
-        on_hand, demand, short, counters = self.on_hand, self._demand, self._short, self._counters
+        on_hand, demand, unmet, counters = self.on_hand, self._demand, self.unmet_now, self._counters
         np.take(self._block.demand[period], self._instance, out=demand, mode="clip")
         if self._lost:
+            np.subtract(demand, on_hand, out=unmet)
+            np.maximum(unmet, 0.0, out=unmet)
             on_hand -= demand
-            np.minimum(on_hand, 0.0, out=short)
-            on_hand -= short
-            counters["short"] -= short
+            on_hand += unmet
+            counters["short"] += unmet
             counters["stock"] += on_hand
             return
-        np.maximum(on_hand, 0.0, out=short)
-        np.subtract(demand, short, out=short)
-        counters["unmet"] += np.maximum(short, 0.0, out=short)
+        scratch = np.maximum(on_hand, 0.0, out=self._scratch)
+        np.subtract(demand, scratch, out=unmet)
+        np.maximum(unmet, 0.0, out=unmet)
+        counters["unmet"] += unmet
         on_hand -= demand
-        counters["stock"] += np.maximum(on_hand, 0.0, out=short)
-        counters["short"] -= np.minimum(on_hand, 0.0, out=short)
+        counters["stock"] += np.maximum(on_hand, 0.0, out=scratch)
+        counters["short"] -= np.minimum(on_hand, 0.0, out=scratch)
 
     def _arrive(self) -> None:
         self.on_hand += self.pipeline[:, 0]
