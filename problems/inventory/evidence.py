@@ -91,13 +91,12 @@ def _extremes(case: Case) -> list[str]:
     member = np.array([names.index(instance.group) for instance in case.instances])
     score = np.array([case.score[member == group].mean() for group in range(len(names))])
     by_score = np.argsort(-score, kind="stable")
-    chosen = [*by_score[:WORST].tolist(), int(by_score[len(names) // 2])]
-    lines = [
-        f"Worst {min(WORST, len(names))}, then a typical one (score; holding / shortage cost; met from stock; stock in {case.unit}s of demand; "
-        f"mean demand, share of {case.unit}s with demand, largest demand):"
-    ]
-    lines += [f"  {_row(case, names[group], score[group], member == group)}" for group in dict.fromkeys(chosen)]
-    return lines
+    chosen = dict.fromkeys([*by_score[:WORST].tolist(), int(by_score[len(names) // 2])])
+    head = (
+        f"Worst {min(WORST, len(names))}, then a typical one (score; holding / shortage cost; met from stock; stock in "
+        f"{case.unit}s of demand; mean demand, share of {case.unit}s with demand, largest demand):"
+    )
+    return [head] + [f"  {_row(case, names[group], score[group], member == group)}" for group in chosen]
 
 
 def _row(case: Case, name: str, score: float, rows: NDArray[np.bool_]) -> str:
@@ -120,11 +119,10 @@ def _shortages(case: Case) -> list[str]:
     late = float(unmet[case.replay.coming > 0].sum())
     spread = case.replay.demand.std(axis=0)
     spikes = case.replay.demand > case.replay.demand.mean(axis=0) + SPIKE * spread
-    out = (case.replay.unmet > 0).mean()
     return [
-        f"Short in {100 * out:.1f} % of {case.unit}s. Of the units short, {_share(late, total)} while an order was on its way "
-        f"(ordered too late or too little), {_share(total - late, total)} with nothing on order; "
-        f"{_share(float(unmet[spikes].sum()), total)} in {case.unit}s of a demand spike (> mean + {SPIKE:g} standard deviations)."
+        f"Short in {100 * (case.replay.unmet > 0).mean():.1f} % of {case.unit}s.",
+        f"Of the units short, {_share(late, total)} while an order was on its way, {_share(total - late, total)} with none;",
+        f"{_share(float(unmet[spikes].sum()), total)} in demand spikes (> mean + {SPIKE:g} standard deviations).",
     ]
 
 
@@ -134,19 +132,13 @@ def _stock(case: Case) -> list[str]:
     total = float(stock.sum())
     if total <= 0:
         return ["There was never stock at the end of a period."]
-    lines = []
     horizon = case.block.lead_time + case.settings.review_period
     ample = case.replay.stock > 3 * np.maximum(horizon * case.block.typical, 1.0)
-    lines.append(
-        f"Of all stock, {_share(float(stock[ample].sum()), total)} lay in {case.unit}s with more than three times the demand of lead time "
-        f"and review on hand."
-    )
+    beyond = _share(float(stock[ample].sum()), total)
+    lines = [f"Of all stock, {beyond} lay where there was more than three times the demand of lead time and review."]
     if case.block.past is not None:
-        recent = _recent_sum(case.block)
-        idle = float(stock[recent <= 0].sum())
-        lines.append(
-            f"{_share(idle, total)} lay while the last {case.block.history} {case.unit}s had seen no demand at all."
-        )
+        idle = float(stock[_recent_sum(case.block) <= 0].sum())
+        lines.append(f"{_share(idle, total)} lay where the last {case.block.history} {case.unit}s had seen no demand.")
     return lines
 
 
@@ -164,12 +156,12 @@ def _orders(case: Case) -> list[str]:
     placed = order > 0
     if not placed.any():
         return ["No order was ever placed."]
-    size = (order / typical)[placed]
+    size, count = (order / typical)[placed], float(placed.sum())
     low = position <= (case.block.lead_time + case.settings.review_period) * typical
+    needed = _share(float((placed & low).sum()), count)
     return [
-        f"Orders: at {_share(float(placed.sum()), placed.size)} of decisions; median {np.median(size):.2g}, largest "
-        f"{size.max():.2g} {case.unit}s of demand; {_share(float((placed & low).sum()), float(placed.sum()))} of them with stock "
-        "and pipeline below the demand of lead time and review."
+        f"Orders at {_share(count, placed.size)} of decisions: median {np.median(size):.2g}, largest {size.max():.2g} "
+        + f"{case.unit}s of demand; {needed} of them with stock and pipeline below the demand of lead time and review."
     ]
 
 
