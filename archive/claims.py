@@ -82,36 +82,31 @@ def check(row: Row[Any], name: str, token: str | None) -> None:
     raise ClaimError(f"run {name} was taken from this process and has been released: resume it to go on")
 
 
-def take(connection: Connection, run: int, name: str, token: str) -> ClaimRecord:
-    """Claim a run for this process.
+def take(connection: Connection, row: Row[Any], name: str, token: str) -> ClaimRecord:
+    """Claim a run, whose row `lock` gave, for this process; its own claim it keeps.
 
     Raises:
         ClaimError: if a live process has it.
     """
-    row = connection.execute(_CLAIM, {"run": run}).one_or_none()
-    if row is not None and row.token != token:
-        if _alive(row):
-            raise ClaimError(_busy(row, name))
-        connection.execute(delete(claims).where(claims.c.run_id == run))
-        row = None
+    if row.token not in {None, token} and _alive(row):
+        raise ClaimError(_busy(row, name))
     own, now = Process.own(), time.time()
-    if row is not None:
-        connection.execute(update(claims).where(claims.c.run_id == run), {"beat": now})
-        return ClaimRecord(host=own.host, pid=own.pid, since=moment(row.since), beat=moment(now), alive=True)
+    since = row.since if row.token == token else now
+    connection.execute(delete(claims).where(claims.c.run_id == row.id))
     connection.execute(
         insert(claims),
         {
-            "run_id": run,
+            "run_id": row.id,
             "token": token,
             "host": own.host,
             "machine": own.machine,
             "pid": own.pid,
             "started": own.started,
-            "since": now,
+            "since": since,
             "beat": now,
         },
     )
-    return ClaimRecord(host=own.host, pid=own.pid, since=moment(now), beat=moment(now), alive=True)
+    return ClaimRecord(host=own.host, pid=own.pid, since=moment(since), beat=moment(now), alive=True)
 
 
 def beat(connection: Connection, run: int) -> None:
@@ -133,7 +128,7 @@ def holder(connection: Connection, run: int) -> ClaimRecord | None:
 
 
 def _alive(row: Row[Any]) -> bool:
-    if row.machine == _machine() and row.started:
+    if row.machine == _machine() and row.started and not _hidden(row.pid):
         return bool(started(row.pid) == row.started)
     return bool(time.time() - row.beat < EXPIRY)
 
@@ -167,6 +162,17 @@ def started(pid: int) -> str | None:
             return None
         return None if state in "ZX" else fields[18]  # 22nd field of proc(5): clock ticks from boot to start
     return _started_by_ps(pid)
+
+
+def _hidden(pid: int) -> bool:
+    """Whether a process is another user's: a system may not show when it started, nor that it is there at all."""
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return started(pid) is None
+    except ProcessLookupError:
+        pass
+    return False
 
 
 def _started_by_ps(pid: int) -> str | None:

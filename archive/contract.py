@@ -59,7 +59,7 @@ class Archive(ABC):
             SchemaError: if the tables are newer than this code, or not an archive's.
             StorageError: if the database cannot be reached.
         """
-        from archive.store import SqlArchive  # noqa: PLC0415 - SQLAlchemy is loaded by the first archive that is opened
+        from archive.store import SqlArchive  # SQLAlchemy is loaded by the first archive that is opened
 
         return SqlArchive(target, read_only=read_only, create=create, timeout=timeout)
 

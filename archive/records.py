@@ -7,6 +7,7 @@ failure is a status, never a number: a score stands only beside the status "ok".
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import index
 from typing import Any, Literal
 
 from archive.errors import RecordError
@@ -33,6 +34,13 @@ def _texts(record: Any, *names: str) -> None:
         stored = text(value)
         if stored is not value:
             object.__setattr__(record, name, stored)
+
+
+def _integers(record: Any, *names: str) -> None:
+    for name in names:
+        value = getattr(record, name)
+        if type(value) is not int and value is not None:
+            object.__setattr__(record, name, index(value))  # numpy's, say
 
 
 def _score(value: float | None, status: str, what: str) -> float | None:
@@ -85,7 +93,8 @@ class IslandRecord:
     settings: Json = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _set(self, settings=plain(self.settings, "island.settings"))
+        _integers(self, "number")
+        _set(self, settings=plain(self.settings, f"settings of island {self.number}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +168,7 @@ class TuningRecord:
 
     def __post_init__(self) -> None:
         _texts(self, "method")
+        _integers(self, "vectors", "evaluations", "evaluations_saved")
         _set(
             self,
             start_score=_score(self.start_score, OK, "tuning.start_score"),
@@ -248,6 +258,7 @@ class ProgramRecord:
 
     def __post_init__(self) -> None:
         _texts(self, "name", "label", "operator", "status", "kind", "reason", "source", "fingerprint", "level")
+        _integers(self, "number", "island", "size")
         _set(
             self,
             values=_values(self.values, self.name),
@@ -256,6 +267,7 @@ class ProgramRecord:
             descriptors=plain(self.descriptors, f"descriptors of {self.name}"),
             parents=tuple(self.parents),
             outcomes=tuple(self.outcomes),
+            compiled=None if self.compiled is None else bool(self.compiled),
             seconds=number(self.seconds, f"seconds of {self.name}"),
             cpu_seconds=number(self.cpu_seconds, f"cpu_seconds of {self.name}"),
         )
@@ -294,6 +306,7 @@ class EventRecord:
 
     def __post_init__(self) -> None:
         _texts(self, "kind", "key")
+        _integers(self, "ticket")
         _set(self, data=plain(self.data, f"data of event {self.kind}"))
 
 
@@ -321,6 +334,7 @@ class SkillRecord:
 
     def __post_init__(self) -> None:
         _texts(self, "name", "code", "description")
+        _integers(self, "uses")
         _set(
             self,
             parameters=plain(self.parameters, f"parameters of skill {self.name}"),

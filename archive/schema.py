@@ -76,6 +76,6 @@ def _create(connection: Connection) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    from archive.migrations.runner import upgrade  # noqa: PLC0415 - alembic is heavy, and seldom needed
+    from archive.migrations.runner import upgrade  # alembic is heavy, and seldom needed
 
     upgrade(connection, VERSION_TABLE, REVISION)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select
+from sqlalchemy import Connection, Row, Select
 from typing_extensions import override
 
 from archive import claims, lineage, reading, running, schema, writing
@@ -43,6 +43,11 @@ class _Claim:
 
     token: str
     beat: float
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for a sign of life."""
+        return time.monotonic() - self.beat >= claims.BEAT
 
 
 class SqlArchive(Archive):
@@ -93,16 +98,26 @@ class SqlArchive(Archive):
             yield connection
 
     @contextmanager
-    def _write_run(self, run: str, *, claimed: bool = True) -> Iterator[tuple[Connection, int]]:
-        """A transaction that nobody else writes this run in; with `claimed`, only if no other process has it."""
+    def _write_run(self, run: str) -> Iterator[tuple[Connection, Row[Any]]]:
+        """A transaction that nobody else writes this run in, with the run's `id` and claim."""
         with self._write() as connection:
             row = claims.lock(connection, run)
             if row is None:
                 raise NotFoundError(f"{self.where} has no run {run!r}: `evolve runs` lists them")
-            if claimed:
-                claim = self._claims.get(run)
-                claims.check(row, run, claim.token if claim else None)
+            yield connection, row
+
+    @contextmanager
+    def _write_own_run(self, run: str) -> Iterator[tuple[Connection, int]]:
+        """The same, only if no other process has claimed it; for its claimant it is a sign of life."""
+        claim = self._claims.get(run)
+        with self._write_run(run) as (connection, row):
+            claims.check(row, run, claim.token if claim else None)
+            due = claim is not None and claim.due
+            if due:
+                claims.beat(connection, row.id)
             yield connection, row.id
+        if claim is not None and due:
+            claim.beat = time.monotonic()
 
     # -- runs
 
@@ -141,7 +156,7 @@ class SqlArchive(Archive):
 
     @override
     def set_status(self, run: str, status: Status, reason: str = "") -> None:
-        with self._write_run(run) as (connection, number):
+        with self._write_own_run(run) as (connection, number):
             running.change(connection, number, status, reason)
 
     # -- claims
@@ -150,8 +165,8 @@ class SqlArchive(Archive):
     def claim(self, run: str) -> ClaimRecord:
         held = self._claims.get(run)
         token = held.token if held else uuid.uuid4().hex
-        with self._write_run(run, claimed=False) as (connection, number):
-            record = claims.take(connection, number, run, token)
+        with self._write_run(run) as (connection, row):
+            record = claims.take(connection, row, run, token)
         self._claims[run] = _Claim(token, time.monotonic())
         self._known.pop(run, None)
         return record
@@ -161,18 +176,16 @@ class SqlArchive(Archive):
         claim = self._claims.get(run)
         if claim is None:
             raise ClaimError(f"run {run} is not claimed by this process: claim it first")
-        if time.monotonic() - claim.beat < claims.BEAT:
-            return
-        with self._write_run(run) as (connection, number):
-            claims.beat(connection, number)
-        claim.beat = time.monotonic()
+        if claim.due:
+            with self._write_own_run(run):
+                pass
 
     @override
     def release(self, run: str) -> None:
         claim = self._claims.pop(run, None)
         if claim is not None:
-            with self._write_run(run, claimed=False) as (connection, number):
-                claims.give_back(connection, number, claim.token)
+            with self._write_run(run) as (connection, row):
+                claims.give_back(connection, row.id, claim.token)
 
     @override
     def claimant(self, run: str) -> ClaimRecord | None:
@@ -193,11 +206,20 @@ class SqlArchive(Archive):
     ) -> bool:
         batch = writing.Batch(programs, events, skills, islands)
         known = self._known.pop(run, None)  # back only after the commit: a failed one leaves nothing that is known
-        with self._write_run(run, claimed=not batch.only_events) as (connection, number):
+        with self._write_batch(run, batch) as (connection, number):
             known = known or writing.known(connection, number)
             written = writing.write(connection, known, batch)
         self._known[run] = known
         return written
+
+    @contextmanager
+    def _write_batch(self, run: str, batch: writing.Batch) -> Iterator[tuple[Connection, int]]:
+        if batch.only_events:
+            with self._write_run(run) as (connection, row):
+                yield connection, row.id
+        else:
+            with self._write_own_run(run) as (connection, number):
+                yield connection, number
 
     # -- reading
 

@@ -19,18 +19,14 @@ _TABLES, _NAMES = 0x65766F6C01, 0x65766F6C02
 
 _MEANINGS = {
     "53100": "the server's disk is full: make room, then resume; what was committed is safe",
-    "53300": "the server has no connection left: close some, or raise its max_connections",
     "55P03": "another program keeps it locked: wait for that program, then resume",
     "57P01": "the server is shutting down: start it, then resume",
-    "28P01": "the password is wrong: give it in the URL, or in PGPASSWORD",
-    "28000": "the server does not let this user in: check the user's name and the server's pg_hba.conf",
-    "3D000": "there is no such database: create it with `createdb`",
     "42501": "this user may not do that: grant it the right to use and create tables there",
     "25006": "it is read-only: choose a user or a server that may write",
     "XX001": "a table is damaged: restore a backup",
     "XX002": "an index is damaged: rebuild it with REINDEX",
 }
-"""By SQLSTATE."""
+"""By SQLSTATE. A connection that fails has none: there the server's own words must do."""
 
 
 class Postgresql(Backend):
@@ -88,12 +84,13 @@ class Postgresql(Backend):
             raise self._explain(error) from error
 
     def _explain(self, error: DBAPIError) -> ArchiveError:
-        state = getattr(error.orig, "sqlstate", None) or ""  # absent when the server was not reached
+        state = getattr(error.orig, "sqlstate", None) or ""
         said = shorten(str(error.orig), 200)
         if state in _MEANINGS:
             return StorageError(f"{self.where}: {_MEANINGS[state]} ({said})")
         if isinstance(error, (OperationalError, InterfaceError)):
             return StorageError(
-                f"{self.where}: the server cannot be reached: check that it runs, and the URL; then resume ({said})"
+                f"{self.where}: no connection: check that the server runs and has this database (`createdb` makes one), "
+                f"and the URL; then resume ({said})"
             )
         return StorageError(f"{self.where}: PostgreSQL says: {said} ({state or type(error.orig).__name__})")

@@ -45,6 +45,7 @@ class Sqlite(Backend):
         self.path = path
         self.read_only = read_only
         self.timeout = timeout
+        self._opened: tuple[int, int] | None = None
         # Memory has one connection, on which several threads (a page that shows a run, say) must take turns.
         self._turn: AbstractContextManager[object] = threading.RLock() if path == MEMORY else nullcontext()
 
@@ -72,8 +73,28 @@ class Sqlite(Backend):
     def engine(self) -> Engine:
         pool = StaticPool if self.path == MEMORY else QueuePool
         engine = create_engine("sqlite://", creator=self._connect, poolclass=pool)
-        event.listen(engine, "begin", _begin)
+        event.listen(engine, "begin", self._begin)
         return engine
+
+    def _begin(self, connection: Connection) -> None:
+        """Writers take the write lock at once: a transaction that has begun never fails for another's sake."""
+        if not connection.get_execution_options().get(WRITE):
+            connection.exec_driver_sql("BEGIN")
+            return
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        if self._file() != self._opened:
+            raise StorageError(
+                f"{self.where} was deleted or replaced while it was in use: put it back, or start anew; nothing more is "
+                "written"
+            )
+
+    def _file(self) -> tuple[int, int] | None:
+        """What tells the archive's file from any other; None where there is none."""
+        try:
+            status = os.stat(self.path)  # noqa: PTH116 - for every commit: a path object would cost more than the call
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -87,6 +108,8 @@ class Sqlite(Backend):
         connection.execute("PRAGMA synchronous = NORMAL")
         if self.read_only:
             connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA schema_version").close()  # reads the file, and so makes it, if need be
+        self._opened = self._opened or self._file()
         return connection
 
     def _address(self) -> str:
@@ -162,12 +185,6 @@ class Sqlite(Backend):
             if name.startswith(prefix):
                 return StorageError(f"{self.where}: {meaning} ({said})")
         return StorageError(f"{self.where}: SQLite says: {said} ({name or type(error).__name__})")
-
-
-def _begin(connection: Connection) -> None:
-    """Writers take the write lock at once: a transaction that has begun never fails for another's sake."""
-    writing = connection.get_execution_options().get(WRITE)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
 def _name(error: sqlite3.Error) -> str:

@@ -98,6 +98,27 @@ def test_a_sign_of_life_is_written_when_it_is_due(archive, run, monkeypatch):
     assert archive.claimant(run.id).beat > claimed.beat
 
 
+def test_a_commit_is_a_sign_of_life(archive, run, program, monkeypatch):
+    claimed = archive.claim(run.id)
+    archive.commit(run.id, [program(1)])
+    assert archive.claimant(run.id).beat == claimed.beat
+    later = time.monotonic() + claims.BEAT + 1
+    monkeypatch.setattr(time, "monotonic", lambda: later)
+    archive.commit(run.id, [program(2)])
+    assert archive.claimant(run.id).beat > claimed.beat
+
+
+def test_a_process_that_the_system_hides_may_be_alive(archive, run, holder, monkeypatch):
+    def refuse(_pid: int, _signal: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(claims, "started", lambda _: None)
+    monkeypatch.setattr(os, "kill", refuse)
+    with pytest.raises(ClaimError, match=str(holder.pid)):
+        archive.claim(run.id)
+    monkeypatch.undo()
+
+
 def test_only_an_owner_gives_signs_of_life(archive, run):
     with pytest.raises(ClaimError, match="claim it first"):
         archive.beat(run.id)

@@ -110,6 +110,22 @@ class TestOpening:
         assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
+class TestGone:
+    def test_a_deleted_archive_takes_no_more(self, path, run):
+        """The system would let the process write on, into a file that vanishes with it."""
+        with Archive.open(path) as archive:
+            path.unlink()
+            with fails(str(path), "deleted or replaced"):
+                archive.commit(run.id, [bare(3)])
+
+    def test_nor_does_one_that_was_replaced(self, path, run):
+        with Archive.open(path) as archive:
+            path.with_name("other.db").write_bytes(path.read_bytes())
+            path.with_name("other.db").replace(path)
+            with fails(str(path), "deleted or replaced"):
+                archive.commit(run.id, [bare(3)])
+
+
 class TestLocked:
     def test_another_writer(self, path, run):
         with closing(sqlite3.connect(path, isolation_level=None)) as other:

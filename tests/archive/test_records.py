@@ -71,6 +71,16 @@ def test_numbers_of_numpy_become_pythons(program):
     assert type(record.values[""]["cap"]) is int
     assert type(record.values[""]["level"]) is float
     assert type(record.descriptors["a"]) is float
+    record = program(np.int64(1), island=np.int32(0), size=np.int64(9), compiled=np.bool_(True))
+    assert [type(part) for part in (record.number, record.island, record.size, record.compiled)] == [
+        int,
+        int,
+        int,
+        bool,
+    ]
+    tuning = TuningRecord(method="m", vectors=np.int64(1), evaluations=np.int64(2), history=((np.int64(2), 1),))
+    assert type(tuning.vectors) is type(tuning.history[0][0]) is int
+    assert type(EventRecord(kind="k", ticket=np.int64(3)).ticket) is int
 
 
 def test_minus_zero_is_zero():
