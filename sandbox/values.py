@@ -5,8 +5,8 @@ child as JSON.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 Dtype = Literal["float", "int", "bool"]
 Per = Literal["row", "instance", "block"]
@@ -165,3 +165,16 @@ class Layout:
     def width(self) -> int:
         """Places in theta."""
         return sum(parameter.width for parameter in self.parameters)
+
+
+def layout_to_json(layout: Layout) -> dict[str, Any]:
+    """A layout as JSON values."""
+    return asdict(layout)
+
+
+def layout_from_json(values: dict[str, Any]) -> Layout:
+    """The layout that `layout_to_json` wrote."""
+    fields = tuple(Field(**{**field, "shape": tuple(field["shape"])}) for field in values["fields"])
+    parameters = tuple(ParameterField(**{**p, "choices": tuple(p["choices"])}) for p in values["parameters"])
+    output = Output(**{**values["output"], "shape": tuple(values["output"]["shape"])})
+    return Layout(entry=values["entry"], fields=fields, parameters=parameters, output=output, memory=values["memory"])

@@ -1,0 +1,232 @@
+"""The sandbox as its caller sees it: it owns the zygotes and spawns a locked child per program.
+
+Defends against: everything a child may do to its parent. The parent waits with a limit, copies before it looks, reads
+frames of fixed size, kills by a handle and never unpickles.
+
+Does not defend against: misuse by the trusted side, such as sharing one sandbox between threads.
+"""
+
+import json
+import os
+from dataclasses import replace
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from sandbox.berth import Berth, Layers, Request
+from sandbox.budget import MemoryBudget
+from sandbox.child import Child, Ready
+from sandbox.errors import ChildFailed, Refused, SandboxError, SandboxUnavailable
+from sandbox.frames import Code, printable
+from sandbox.launch import Zygote
+from sandbox.levels import NEEDED, Level, Mechanism, Report, level_of, report_of
+from sandbox.placement import VARIABLE_BYTES
+from sandbox.text import MAX_BYTES
+from sandbox.values import Layout, Limits, layout_to_json
+
+
+class Sandbox:
+    """Spawns locked children. One per trusted worker process; not to be shared between threads or across a fork.
+
+    Args:
+        require: weakest level to accept.
+        at_most: use no more than this level has, though the machine has more; for tests of weaker systems.
+        budget: the memory budget that children draw on, if any.
+    """
+
+    def __init__(
+        self, *, require: Level = Level.OS_PARTIAL, at_most: Level = Level.OS_FULL, budget: MemoryBudget | None = None
+    ) -> None:
+        self._require, self._at_most, self._budget = require, at_most, budget
+        self._zygotes: dict[bool, Zygote] = {}
+        self._children: set[Child] = set()
+        self._owner = os.getpid()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all children and zygotes; may be called again. The next spawn starts anew."""
+        for child in list(self._children):
+            child.close()
+        for zygote in self._zygotes.values():
+            zygote.stop()
+        self._zygotes.clear()
+
+    @property
+    def mechanisms(self) -> Mechanism:
+        """The walls that children get, found out by a trial.
+
+        Raises:
+            SandboxUnavailable: if the sandbox process does not start.
+        """
+        if self._alone:
+            return Mechanism(0)
+        return self._zygote(compiling=False).mechanisms
+
+    @property
+    def level(self) -> Level:
+        """The level that children get.
+
+        Raises:
+            SandboxUnavailable: if the sandbox process does not start, or the level is below what is required.
+        """
+        level = level_of(self.mechanisms)
+        if level < self._require:
+            missing = ", ".join(wall.name for wall in report_of(self.mechanisms).mechanisms if not wall.present)
+            raise SandboxUnavailable(
+                f"the sandbox reaches only the level {level} on this machine, but {self._require} is required "
+                f"(missing: {missing}): mend that, or allow a weak sandbox"
+            )
+        return level
+
+    def warm_up(self, *, compiled: bool = False) -> None:
+        """Start the processes that `spawn` will need; takes a second, or some if it is to compile.
+
+        Raises:
+            SandboxUnavailable: as `level`.
+        """
+        _ = self.level
+        if compiled and not self._alone:
+            self._zygote(compiling=True)
+
+    @property
+    def _alone(self) -> bool:
+        return self._at_most == Level.LANGUAGE_ONLY or not hasattr(os, "fork")
+
+    def _zygote(self, *, compiling: bool) -> Zygote:
+        if os.getpid() != self._owner:
+            raise SandboxError("a sandbox cannot be used across a fork: make one in each worker process")
+        zygote = self._zygotes.get(compiling)
+        if zygote is None or not zygote.alive:
+            if zygote is not None:
+                zygote.stop()
+            zygote = self._zygotes[compiling] = Zygote(NEEDED[self._at_most], compiling=compiling)
+        return zygote
+
+    def spawn(
+        self,
+        source: str,
+        layout: Layout,
+        *,
+        limits: Limits | None = None,
+        max_rows: int = 65_536,
+        variable_bytes: int = VARIABLE_BYTES,
+        compiled: bool = False,
+        layers: Layers = Layers.ALL,
+    ) -> Child:
+        """Lock up a program in a process of its own.
+
+        Args:
+            source: the program; hostile.
+            layout: its signature.
+            limits: what it may use.
+            max_rows: rows of the largest block it will be called with.
+            variable_bytes: room for arguments whose length varies from call to call.
+            compiled: compile it, if that works; otherwise its rows run in plain Python, and `Child.note` says why.
+            layers: for tests only.
+
+        Returns:
+            The child, ready to be bound.
+
+        Raises:
+            Refused: by the static layer.
+            ChildFailed: if the program does not come up within its limits.
+            SandboxUnavailable: as `level`; or the sandbox process has died and does not come back.
+            SandboxError: if the memory budget has no room.
+        """
+        if len(source) > MAX_BYTES:
+            raise Refused(f"the program is longer than {MAX_BYTES} bytes: write a shorter one", rule="size")
+        request = Request(
+            source=source, layout=layout, limits=limits or Limits(), max_rows=max_rows, variable_bytes=variable_bytes,
+            compiled=compiled, layers=layers,
+        )  # fmt: skip
+        _ = self.level
+        try:
+            return self._spawn(request)
+        except _CompilerFailedError as failure:
+            child = self._spawn(replace(request, compiled=False))
+            child.note = f"compilation ended the process: {failure}"
+            child.ready = replace(child.ready, note=child.note)
+            return child
+
+    def _spawn(self, request: Request) -> Child:
+        start = perf_counter()
+        berth = Berth(request.placement())
+        try:
+            self._take(berth, request)
+            child = Child(berth=berth, request=request, on_close=self._children.discard)
+            compiled, note = _start_program(berth, request)
+        except BaseException:
+            berth.close()
+            raise
+        child.ready = Ready(compiled=compiled, note=note, seconds=perf_counter() - start)
+        child.compiled, child.note = compiled, note
+        self._children.add(child)
+        return child
+
+    def _take(self, berth: Berth, request: Request) -> None:
+        if self._alone:
+            berth.alone(request)
+            return
+        try:
+            berth.at_zygote(self._zygote(compiling=request.compiled), request, self._budget)
+        except (OSError, EOFError):
+            berth.close()
+            self._zygotes.pop(request.compiled).stop()  # it may have been killed: once more, with a new one
+            try:
+                berth.at_zygote(self._zygote(compiling=request.compiled), request, self._budget)
+            except (OSError, EOFError) as error:
+                raise SandboxUnavailable(f"the sandbox process does not work: {error or 'it ended'}") from None
+
+
+class _CompilerFailedError(Exception):
+    """A program that is fine took the compiler down, or too long to compile."""
+
+
+def _start_program(berth: Berth, request: Request) -> tuple[bool, str]:
+    """Send the program and wait until it is ready; returns whether it is compiled, and a note."""
+    connection = berth.connection
+    connection.limit(request.limits.start_seconds)
+    program = {
+        "source": request.source,
+        "layout": layout_to_json(request.layout),
+        "max_rows": request.max_rows,
+        "variable_bytes": request.variable_bytes,
+    }
+    connection.send_program(json.dumps(program).encode())
+    code = connection.receive(0)
+    if code == Code.REFUSED:
+        raise _refusal(connection.text())
+    try:
+        code = connection.receive(0)
+    except ChildFailed as failure:
+        if request.compiled:
+            raise _CompilerFailedError(str(failure)) from None
+        raise
+    return code == Code.READY and request.compiled, printable(connection.text()) if code == Code.READY_PLAIN else ""
+
+
+def _refusal(text: str) -> Refused:
+    """The refusal that a child reports; hostile, so it is checked like anything else."""
+    try:
+        message, rule, line = json.loads(text)
+    except ValueError:
+        return Refused("the program was refused", rule="unknown")
+    line = line if type(line) is int and 0 < line <= MAX_BYTES else None
+    return Refused(printable(str(message))[1:-1], rule=printable(str(rule))[1:-1][:40], line=line)
+
+
+def probe() -> Report:
+    """What this machine's sandbox reaches, found out by trying; takes about a second.
+
+    Raises:
+        SandboxUnavailable: if the sandbox process does not start at all.
+    """
+    with Sandbox(require=Level.LANGUAGE_ONLY) as sandbox:
+        return report_of(sandbox.mechanisms)

@@ -1,0 +1,124 @@
+"""A child without a zygote, for systems that cannot fork: a Python process of its own per program.
+
+This is the level `language-only`. Defends by the static layer, by a process boundary and by wall limits; the kernel
+confines nothing here, and starting takes as long as starting Python. Windows has no more; elsewhere tests use it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from sandbox.connection import Connection
+from sandbox.errors import ChildFailed, Kind
+from sandbox.frames import TOKEN
+from sandbox.launch import command, environment, import_path
+
+_BOOT = """
+import sys
+sys.path += sys.argv[2:]
+from sandbox.lone import live_alone
+live_alone(sys.argv[1])
+"""
+
+
+class LoneConnection(Connection):
+    """A line to a Python process that runs one program, through its standard input and output.
+
+    Args:
+        inputs: path of the file that both sides map for inputs.
+        outputs_path: path of the file that both sides map for outputs.
+        order: what the child is told, as JSON values.
+        outputs: the shared memory that the child writes.
+    """
+
+    def __init__(self, inputs: Path, outputs_path: Path, order: dict[str, Any], outputs: memoryview) -> None:
+        super().__init__(outputs)
+        told = json.dumps({**order, "inputs": str(inputs), "outputs": str(outputs_path)})
+        self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
+            command(_BOOT, told, *import_path(compiling=bool(order["compiling"]))),
+            env=environment(),
+            cwd=tempfile.gettempdir(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.writer, self.reader = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.seconds = 0.0
+        self.late = False
+
+    def limit(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def send(self, data: bytes) -> None:
+        try:
+            sent = 0
+            while sent < len(data):
+                sent += os.write(self.writer, data[sent:])
+        except OSError:
+            raise self.fail(None, "") from None
+
+    def _read(self) -> bytes:
+        timer = threading.Timer(self.seconds, self._give_up)  # a pipe cannot be waited for with a limit everywhere
+        timer.daemon = True
+        timer.start()
+        try:
+            frame = os.read(self.reader, TOKEN.size)
+        except OSError:
+            frame = b""
+        finally:
+            timer.cancel()
+        if self.late:
+            raise self.fail("timeout", f"no answer within {self.seconds:g} s")
+        return frame
+
+    def _give_up(self) -> None:
+        self.late = True
+        self.process.kill()
+
+    def fail(self, kind: Kind | None, detail: str) -> ChildFailed:
+        self.close()
+        return ChildFailed(kind or "crashed", detail or f"ended on its own with code {self.process.returncode}")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+
+def live_alone(told: str) -> None:
+    """The child's side: map the files, then live like any other child, but for the walls."""
+    from sandbox import inside  # noqa: PLC0415 - the parent has no use for it
+    from sandbox.levels import Mechanism  # noqa: PLC0415
+    from sandbox.lockdown import Bounds  # noqa: PLC0415
+    from sandbox.warm import warm_up  # noqa: PLC0415
+
+    order = json.loads(told)
+    reader, writer = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)  # whatever a library prints must not reach the line
+    sys.argv[:] = [""]
+    warm_up(compiling=order["compiling"])
+    regions = []
+    for name, flags in (("inputs", os.O_RDONLY), ("outputs", os.O_RDWR)):
+        regions.append(os.open(order[name], flags | getattr(os, "O_BINARY", 0)))
+    numbers = inside.Order(
+        walls=Mechanism(0),
+        bounds=Bounds(memory=0, cpu_seconds=0.0),
+        static=order["static"],
+        compiling=order["compiling"],
+        input_bytes=order["input_bytes"],
+        output_bytes=order["output_bytes"],
+    )
+    inside.live(inside.Line(reader, writer, *inside.map_regions(*regions, numbers)), numbers)

@@ -1,0 +1,207 @@
+"""The zygote: a process without secrets that forks a child per program.
+
+Defends against: children that inherit the caller's environment, open files, threads or keys. The zygote is started by
+exec with an environment of its own and never by a fork of the caller. It imports and warms up what children need, gives
+up root, and then only forks and reaps. It reads nothing that a child has written.
+
+Does not defend against: its own parent, whom it trusts.
+
+It ends when its parent ends or hangs up; its children end with it (the kernel sees to that on Linux).
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import warnings
+from contextlib import suppress
+
+from sandbox import inside, lockdown, regions
+from sandbox.frames import CONTROL, Code, Command
+from sandbox.levels import Mechanism
+from sandbox.warm import warm_up
+
+_SOCKET = 3
+"""The descriptor a child keeps for its line to the parent."""
+
+
+def main(control: int, allowed: int, *, compiling: bool) -> None:
+    """Serve one parent until it ends.
+
+    Args:
+        control: descriptor of the socket to the parent.
+        allowed: mechanisms that may be used, as a number; tests allow fewer than the machine has.
+        compiling: whether to warm up the compiler.
+    """
+    parent = os.getppid()
+    line = socket.socket(fileno=control)
+    line.set_inheritable(False)
+    os.environ.clear()
+    os.chdir("/")
+    os.umask(0o077)
+    sys.argv[:] = [""]
+    warnings.simplefilter("ignore")
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides when this ends, by hanging up
+    warm_up(compiling=compiling)
+    with suppress(OSError):
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
+            file.write("1000")  # if the machine runs out of memory, this goes first
+    unprivileged = lockdown.drop_root() if allowed & Mechanism.UNPRIVILEGED else False
+    lockdown.hide()
+    watch = _watch(parent)
+    mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged)
+    gc.collect()
+    gc.freeze()  # so that a child's collector does not touch, and so copy, what it shares with the zygote
+    line.sendall(CONTROL.pack(os.getpid(), int(mechanisms), _own_memory(), 0, 0, 0, 0, 0))
+    _Zygote(line, watch, mechanisms).serve()
+
+
+def _watch(parent: int) -> int | None:
+    """A descriptor that becomes readable when the parent ends, whoever else still holds its end of the socket."""
+    try:
+        watch = os.pidfd_open(parent)
+    except (OSError, AttributeError):
+        return None
+    if os.getppid() != parent:
+        os._exit(0)
+    return watch
+
+
+def _own_memory() -> int:
+    """Bytes that a child may have to copy, at worst, by changing what it shares with the zygote."""
+    with suppress(OSError), open("/proc/self/status", "rb") as file:  # noqa: PTH123
+        for row in file:
+            if row.startswith(b"RssAnon:"):
+                return int(row.split()[1]) * 1024
+    return 0
+
+
+def _try_mechanisms(allowed: Mechanism, *, unprivileged: bool) -> Mechanism:
+    """What works here, found out by doing it in a child."""
+    found = Mechanism.FORK
+    if unprivileged:
+        found |= Mechanism.UNPRIVILEGED
+    if hasattr(os, "pidfd_open") and _watch(os.getppid()) is not None:
+        found |= Mechanism.PIDFD
+    if regions.can_seal():
+        found |= Mechanism.SEALED_MEMORY
+    if sys.platform == "linux":
+        found |= Mechanism.PARENT_DEATH
+    tried = Mechanism(0)
+    for wall in (Mechanism.NO_NEW_PRIVILEGES, Mechanism.LANDLOCK, Mechanism.RLIMITS, Mechanism.SECCOMP):
+        needed = wall | Mechanism.NO_NEW_PRIVILEGES if wall & allowed & ~Mechanism.RLIMITS else wall
+        if _stands(needed):
+            tried |= wall
+    return (found | tried) & allowed
+
+
+def _stands(walls: Mechanism) -> bool:
+    """Whether a child can put up these walls, and they bite."""
+    here, there = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            os.dup2(there.fileno(), _SOCKET)
+            lockdown.lock_down(walls, lockdown.Bounds(memory=1 << 28, cpu_seconds=10), _SOCKET, compiling=False)
+            code = 0 if not walls & (Mechanism.LANDLOCK | Mechanism.SECCOMP) or lockdown.bites() else 2
+        except (OSError, ValueError):
+            code = 3
+        finally:
+            os._exit(code)
+    here.close()
+    there.close()
+    _, status = os.waitpid(pid, 0)
+    return status == 0
+
+
+class _Zygote:
+    """Serves requests one at a time."""
+
+    def __init__(self, line: socket.socket, watch: int | None, mechanisms: Mechanism) -> None:
+        self.line, self.watch, self.mechanisms = line, watch, mechanisms
+
+    def serve(self) -> None:
+        poll = select.poll()
+        poll.register(self.line, select.POLLIN)
+        if self.watch is not None:
+            poll.register(self.watch, select.POLLIN)
+        while True:
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if self.watch in ready:
+                return
+            request, descriptors, _, _ = socket.recv_fds(self.line, CONTROL.size, 3, socket.MSG_WAITALL)
+            if len(request) < CONTROL.size:
+                return
+            command, *arguments = CONTROL.unpack(request)
+            if command == Command.SPAWN:
+                self._spawn(arguments, descriptors)
+            else:
+                status = _end(arguments[0])
+                if command == Command.REAP:
+                    self.line.sendall(CONTROL.pack(arguments[0], status, 0, 0, 0, 0, 0, 0))
+
+    def _spawn(self, arguments: list[int], descriptors: list[int]) -> None:
+        walls, memory, cpu_milliseconds, flags, input_bytes, output_bytes, _ = arguments
+        order = inside.Order(
+            walls=Mechanism(walls) & self.mechanisms,
+            bounds=lockdown.Bounds(memory=memory, cpu_seconds=cpu_milliseconds / 1000),
+            static=bool(flags & 1),
+            compiling=bool(flags & 2),
+            input_bytes=input_bytes,
+            output_bytes=output_bytes,
+        )
+        zygote = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError as error:
+            self.line.sendall(CONTROL.pack(-(error.errno or 1), 0, 0, 0, 0, 0, 0, 0))
+            return
+        if pid == 0:
+            _become_child(zygote, order, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._tell(pid)
+
+    def _tell(self, pid: int) -> None:
+        reply = CONTROL.pack(pid, 0, 0, 0, 0, 0, 0, 0)
+        if Mechanism.PIDFD in self.mechanisms:
+            handle = os.pidfd_open(pid)
+            socket.send_fds(self.line, [reply], [handle])
+            os.close(handle)
+        else:
+            self.line.sendall(reply)
+
+
+def _end(pid: int) -> int:
+    """Make sure that a child is dead and gone; returns its wait status, or -1 if unknown."""
+    try:
+        os.kill(pid, signal.SIGKILL)  # it is our own child and not reaped, so the number cannot mean another process
+        _, status = os.waitpid(pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        return -1
+    return status
+
+
+def _become_child(zygote: int, order: inside.Order, descriptors: list[int]) -> None:
+    """Turn the forked process into a locked child; never returns."""
+    code = 1
+    try:
+        if Mechanism.PARENT_DEATH in order.walls:
+            lockdown.die_with_parent(zygote)
+        inputs, outputs = inside.map_regions(descriptors[1], descriptors[2], order)
+        os.dup2(descriptors[0], _SOCKET)
+        os.closerange(_SOCKET + 1, 1 << 20)
+        line = inside.Line(_SOCKET, _SOCKET, inputs, outputs)
+        try:
+            lockdown.lock_down(order.walls, order.bounds, _SOCKET, compiling=order.compiling)
+        except OSError as error:
+            line.say(0, Code.BROKEN, f"a wall could not be put up: {error}")
+            return
+        inside.live(line, order)
+        code = 0
+    finally:
+        os._exit(code)
