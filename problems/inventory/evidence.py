@@ -160,8 +160,9 @@ def _orders(case: Case) -> list[str]:
     low = position <= (case.block.lead_time + case.settings.review_period) * typical
     needed = _share(float((placed & low).sum()), count)
     return [
-        f"Orders at {_share(count, placed.size)} of decisions: median {np.median(size):.2g}, largest {size.max():.2g} "
-        + f"{case.unit}s of demand; {needed} of them with stock and pipeline below the demand of lead time and review."
+        f"Orders at {_share(count, placed.size)} of decisions.",
+        f"Their size in {case.unit}s of demand: median {np.median(size):.2g}, largest {size.max():.2g}.",
+        f"{needed} of them with stock and pipeline below the demand of lead time and review.",
     ]
 
 

@@ -212,7 +212,7 @@ class Inventory(Problem[InventorySettings, Instance]):
     def decisions(self) -> int:
         """Decisions per instance."""
         first = self.instances("train", 0)[0]
-        return self.block([first]).periods // self.settings.review_period
+        return -(-self.block([first]).periods // self.settings.review_period)
 
     def descriptors(self, outcomes: Sequence[Outcome]) -> Mapping[str, float]:
         """Two coordinates in [0, 1]: how much stock a rule keeps, and how often it orders.

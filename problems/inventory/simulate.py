@@ -81,7 +81,7 @@ class Simulator:
         self._width = block.width
         self.pipeline = np.zeros((rows, self._width))
         self._flat = self.pipeline.reshape(-1)
-        self.on_hand = block.start[self._instance]
+        self.on_hand = block.start[self._instance].astype(np.float64)
         for slot in range(self._width):
             self.pipeline[:, slot] = np.where(slot < lead - 1, self.on_hand, 0.0)
         self._slot = int(lead[0]) - 1 if rows and np.all(lead == lead[0]) else None
