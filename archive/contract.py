@@ -3,7 +3,7 @@
 Who owns what, and what is promised:
 
 - *Records are frozen.* What a reader gets never changes under it, and an archived program, outcome or event is never
-  altered. Only a run's status, its claim and a skill's record of gains change.
+  altered; a program may get outcomes on further instances. Only a run's status, its claim and a skill's gains change.
 - *A commit is atomic and idempotent.* It is archived as a whole or not at all, whatever happens to the process, and
   repeating it changes nothing. After a power cut SQLite may have lost the last commits, whole ones, never part of one.
 - *Order is kept.* Programs and events come back in the order of their commits; parents come before children.
@@ -17,7 +17,7 @@ An archive may be used from several threads. After a fork the child must open it
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -165,14 +165,15 @@ class Archive(ABC):
         events: Sequence[EventRecord] = (),
         skills: Sequence[SkillRecord] = (),
         islands: Sequence[IslandRecord] = (),
+        outcomes: Mapping[str, Sequence[OutcomeRecord]] | None = None,
     ) -> bool:
         """Archive all of this in one transaction.
 
-        What is archived already, by its name in the run, is left as it is: programs, islands, events with a key. A
-        commit whose programs and keyed events are all archived is a repetition: nothing of it is written. A skill of a
-        known name gets the new gain and uses. Islands and instances that nobody described are made up. A commit of
-        events alone is open to all processes (a person may steer a run); any other only to the run's claimant, if it
-        has one.
+        What is archived already, by its name in the run, is left as it is: programs, outcomes, islands, events with a
+        key. A commit whose programs and keyed events are all archived is a repetition: nothing of it is written. A
+        skill of a known name gets the new gain and uses. Islands and instances that nobody described are made up. A
+        commit of events alone is open to all processes (a person may steer a run); any other only to the run's
+        claimant, if it has one.
 
         Args:
             run: name of the run.
@@ -180,6 +181,8 @@ class Archive(ABC):
             events: in their order.
             skills: admitted now, or gained since.
             islands: described now.
+            outcomes: of archived programs, by name, on instances where they have none yet, as when the holdout split is
+                opened.
 
         Returns:
             False if everything was archived already and nothing was written.
@@ -187,7 +190,8 @@ class Archive(ABC):
         Raises:
             NotFoundError: if there is no such run.
             ClaimError: if another process has claimed it.
-            RecordError: if a parent or skill is unknown, or a name or an outcome stands twice.
+            RecordError: if a parent, a skill or a program of outcomes is unknown, or a name or an outcome stands
+                twice.
         """
 
     # -- reading

@@ -221,6 +221,7 @@ class ProgramRecord:
         fingerprint: canonical identity of the source.
         parents: where it came from, in order.
         tuning: how its values were found.
+        evaluations: rows evaluated for it, of whatever purpose.
         outcomes: what it did; read back in the order in which the run first met their instances.
         proposal: who wrote it.
         level: level of isolation it ran under.
@@ -248,6 +249,7 @@ class ProgramRecord:
     fingerprint: str = ""
     parents: tuple[ParentEdge, ...] = ()
     tuning: TuningRecord | None = None
+    evaluations: int = 0
     outcomes: tuple[OutcomeRecord, ...] = ()
     proposal: ProposalRecord | None = None
     level: str = ""
@@ -258,7 +260,7 @@ class ProgramRecord:
 
     def __post_init__(self) -> None:
         _texts(self, "name", "label", "operator", "status", "kind", "reason", "source", "fingerprint", "level")
-        _integers(self, "number", "island", "size")
+        _integers(self, "number", "island", "size", "evaluations")
         _set(
             self,
             values=_values(self.values, self.name),

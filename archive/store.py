@@ -6,7 +6,7 @@ What the rows mean is in `writing`, `reading`, `running`, `lineage` and `claims`
 
 import time
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -203,8 +203,9 @@ class SqlArchive(Archive):
         events: Sequence[EventRecord] = (),
         skills: Sequence[SkillRecord] = (),
         islands: Sequence[IslandRecord] = (),
+        outcomes: Mapping[str, Sequence[OutcomeRecord]] | None = None,
     ) -> bool:
-        batch = writing.Batch(programs, events, skills, islands)
+        batch = writing.Batch(programs, events, skills, islands, outcomes or {})
         known = self._known.pop(run, None)  # back only after the commit: a failed one leaves nothing that is known
         with self._write_batch(run, batch) as (connection, number):
             known = known or writing.known(connection, number)

@@ -128,6 +128,7 @@ programs = Table(
     Column("descriptors", Text),
     Column("size", Integer, nullable=False),
     _text("fingerprint"),
+    Column("evaluations", BigInteger, nullable=False),
     _text("level"),
     Column("compiled", Boolean),
     _real("seconds"),

@@ -36,6 +36,7 @@ _EVENT_KEYS = select(events.c.key).where(
     events.c.run_id == bindparam("run"), events.c.key.in_(bindparam("names", expanding=True))
 )
 _INSTANCES = select(instances.c.split, instances.c.key, instances.c.id).where(instances.c.run_id == bindparam("run"))
+_INSTANCES_DONE = select(outcomes.c.instance_id).where(outcomes.c.program_id == bindparam("program"))
 _ISLANDS = select(islands.c.number).where(islands.c.run_id == bindparam("run"))
 _INSERT_PROGRAM = insert(programs)
 _INSERT_EDGES = insert(parent_edges)
@@ -61,11 +62,12 @@ class Batch:
     events: Sequence[EventRecord] = ()
     skills: Sequence[SkillRecord] = ()
     islands: Sequence[IslandRecord] = ()
+    outcomes: Mapping[str, Sequence[OutcomeRecord]] = field(default_factory=dict)
 
     @property
     def only_events(self) -> bool:
         """Whether anybody may write it."""
-        return not (self.programs or self.skills or self.islands)
+        return not (self.programs or self.skills or self.islands or self.outcomes)
 
 
 @dataclass(slots=True)
@@ -93,7 +95,7 @@ def write(connection: Connection, known: Known, batch: Batch) -> bool:
     Raises:
         RecordError: if a parent or skill is unknown, or a name or an outcome stands twice.
     """
-    ids = _program_ids(connection, known.run, batch.programs)
+    ids = _program_ids(connection, known.run, batch)
     fresh = [program for program in batch.programs if program.name not in ids]
     keys = {event.key for event in batch.events if event.key}
     old_keys = _names(connection, _EVENT_KEYS, known.run, keys)
@@ -104,16 +106,18 @@ def write(connection: Connection, known: Known, batch: Batch) -> bool:
     _write_skills(connection, known.run, batch.skills)
     for program in fresh:
         ids[program.name] = _write_program(connection, known, ids, program, now)
+    new_outcomes = _add_outcomes(connection, known, ids, batch.outcomes)
     told = [event for event in batch.events if event.key not in old_keys]
     _write_events(connection, known.run, told, now)
-    return bool(fresh or told or new_islands or batch.skills)
+    return bool(fresh or told or new_islands or new_outcomes or batch.skills)
 
 
-def _program_ids(connection: Connection, run: int, records: Sequence[ProgramRecord]) -> dict[str, int]:
-    """Numbers of those of the programs, and of their parents, that are archived."""
-    own = [program.name for program in records]
+def _program_ids(connection: Connection, run: int, batch: Batch) -> dict[str, int]:
+    """Numbers of those programs that the batch names, parents included, that are archived."""
+    own = [program.name for program in batch.programs]
     _check_unique(own, "program")
-    names = {*own, *(edge.name for program in records for edge in program.parents if edge.role != "skill")}
+    parents = (edge.name for program in batch.programs for edge in program.parents if edge.role != "skill")
+    names = {*own, *parents, *batch.outcomes}
     if not names:
         return {}
     return {row[0]: row[1] for row in connection.execute(_PROGRAM_IDS, {"run": run, "names": list(names)})}
@@ -184,7 +188,7 @@ def _write_program(
     connection: Connection, known: Known, ids: Mapping[str, int], program: ProgramRecord, now: float
 ) -> int:
     edges = _edge_rows(connection, known.run, ids, program)
-    outcome_rows = _outcome_rows(connection, known, program)
+    outcome_rows = _outcome_rows(connection, known, program.name, program.outcomes)
     key = connection.execute(_INSERT_PROGRAM, _program_row(known.run, program, now)).inserted_primary_key
     assert key is not None
     number: int = key[0]
@@ -226,6 +230,7 @@ def _program_row(run: int, program: ProgramRecord, now: float) -> dict[str, Any]
         "descriptors": encode(program.descriptors),
         "size": program.size,
         "fingerprint": program.fingerprint,
+        "evaluations": program.evaluations,
         "level": program.level,
         "compiled": program.compiled,
         "seconds": program.seconds,
@@ -252,14 +257,32 @@ def _edge_rows(
     return rows
 
 
-def _outcome_rows(connection: Connection, known: Known, program: ProgramRecord) -> list[dict[str, Any]]:
+def _add_outcomes(
+    connection: Connection, known: Known, ids: Mapping[str, int], added: Mapping[str, Sequence[OutcomeRecord]]
+) -> bool:
+    """Add outcomes to archived programs, on instances where they have none."""
+    new = False
+    for name, records in added.items():
+        if name not in ids:
+            raise RecordError(f"there are outcomes of {name}, which is not archived: commit it first")
+        done = set(connection.execute(_INSTANCES_DONE, {"program": ids[name]}).scalars())
+        rows = [row for row in _outcome_rows(connection, known, name, records) if row["instance_id"] not in done]
+        if rows:
+            connection.execute(_INSERT_OUTCOMES, [{"program_id": ids[name], **row} for row in rows])
+            new = True
+    return new
+
+
+def _outcome_rows(
+    connection: Connection, known: Known, name: str, records: Iterable[OutcomeRecord]
+) -> list[dict[str, Any]]:
     rows = {}
-    for outcome in program.outcomes:
+    for outcome in records:
         instance = known.instances.get((outcome.split, outcome.instance))
         if instance is None:
             instance = _write_instance(connection, known, outcome)
         if instance in rows:
-            raise RecordError(f"{program.name} has two outcomes on {outcome.split} instance {outcome.instance}")
+            raise RecordError(f"{name} has two outcomes on {outcome.split} instance {outcome.instance}")
         metrics = encode(outcome.metrics)
         rows[instance] = {
             "instance_id": instance,

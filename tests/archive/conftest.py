@@ -49,6 +49,7 @@ def _program(number: int = 1, **changes: object) -> ProgramRecord:
             best_score=10.0,
             history=((64, 11.0), (640, 10.0)),
         ),
+        "evaluations": 700 + number,
         "outcomes": (
             OutcomeRecord(split="train", instance="item 1", score=1.5 * number, metrics={"lost": 0.25}),
             OutcomeRecord(split="train", instance="item 2", status="timeout"),

@@ -192,6 +192,28 @@ class TestCommit:
         with pytest.raises(RecordError, match="two outcomes on train instance item 1"):
             archive.commit(run.id, [program(1, outcomes=(outcome, outcome))])
 
+    def test_outcomes_on_further_instances_are_added_once(self, archive, run, program):
+        archive.commit(run.id, [program(1), program(2)])
+        digest = archive.digest(run.id)
+        opened = EventRecord(kind="holdout", key="holdout")
+        held = OutcomeRecord(split="holdout", instance="item 1", score=4.0)
+        changed = OutcomeRecord(split="train", instance="item 1", score=-1.0)
+        assert archive.commit(run.id, outcomes={"t1": [held, changed], "t2": [held]}, events=[opened])
+        assert archive.outcomes(run.id, "t1") == [*program(1).outcomes, held]
+        assert archive.outcomes(run.id, "t2", "holdout") == [held]
+        assert archive.digest(run.id) != digest
+        assert archive.commit(run.id, outcomes={"t1": [held]}, events=[opened]) is False
+        assert archive.commit(run.id, outcomes={"t1": [held]}) is False
+        assert archive.outcomes(run.id, "t1", "holdout") == [held]
+
+    def test_outcomes_of_an_unknown_program_are_refused(self, archive, run, program):
+        held = OutcomeRecord(split="holdout", instance="item 1", score=4.0)
+        with pytest.raises(RecordError, match="outcomes of t9, which is not archived"):
+            archive.commit(run.id, [program(1)], outcomes={"t1": [held], "t9": [held]})
+        assert list(archive.programs(run.id)) == []
+        assert archive.commit(run.id, [program(1)], outcomes={"t1": [held]})  # as part of its own commit, too
+        assert archive.outcomes(run.id, "t1", "holdout") == [held]
+
     def test_runs_do_not_mix(self, archive, run, program):
         other = archive.create_run(problem="inventory", seed=2, direction="minimize")
         archive.commit(run.id, [program(1)])

@@ -10,6 +10,7 @@ from archive.digest import digest
 SAME = {
     "reason": "stopped after 2.31 s",
     "size": 99,
+    "evaluations": 5,
     "fingerprint": "f",
     "tuning": TuningRecord(method="other", vectors=1, evaluations=1),
     "proposal": ProposalRecord(proposer="other", operator="other"),

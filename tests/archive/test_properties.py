@@ -101,6 +101,7 @@ def families(draw):
                 fingerprint=draw(texts),
                 parents=tuple(draw(st.lists(edge, max_size=3))) if known else (),
                 tuning=draw(st.none() | tunings),
+                evaluations=draw(counts),
                 outcomes=draw(outcomes()),
                 proposal=draw(st.none() | proposals),
                 level=draw(texts),

@@ -86,6 +86,7 @@ def _programs() -> None:
         sa.Column("descriptors", sa.Text),
         sa.Column("size", sa.Integer, nullable=False),
         sa.Column("fingerprint", sa.Text, nullable=False),
+        sa.Column("evaluations", sa.BigInteger, nullable=False),
         sa.Column("level", sa.Text, nullable=False),
         sa.Column("compiled", sa.Boolean),
         sa.Column("seconds", sa.Double, nullable=False),
