@@ -120,7 +120,7 @@ ERRORS = {
     "date,item,units\n2024-01-01,A\n": "line 2: found 2 columns in '2024-01-01,A', expected 3 separated by ','",
     "date,item,units\n2024-01-01,A,inf\n": "column units: found inf for item A on 2024-01-01, expected a finite number",
     "date,item,units\n01/02/2024,A,1\n": "line 2, column date: '01/02/2024' can be read day first or month first",
-    "date,item,units\n31/01/2024,A,1\n01/31/2024,A,1\n": "day first ('31/01/2024', line 2) and month first ('01/31/2024', line 3)",
+    "date,item,units\n31/01/2024,A,1\n01/31/2024,A,1\n": "mixes day first ('31/01/2024', line 2) and month first",
     "date,A,A\n2024-01-01,1,2\n": "needs a different name in each, found 'A' twice",
     "date,A,B\n2024-01-01,1\n": "line 2: found 2 columns in '2024-01-01,1', expected 3",
     "date,A,B\n2024-01-01,1,x\n": "line 2, column B: found 'x', expected a number",
