@@ -50,3 +50,10 @@ def test_warm_up_and_history_follow_the_period() -> None:
     assert InventorySettings(lead_time=30).burn_in == 62
     assert InventorySettings(bed="long_lead").burn_in == 100
     assert InventorySettings(warm_up=0).burn_in == 0
+
+
+@pytest.mark.parametrize("values", [{"bed": "zipkin", "paths": 3}, {"holdout_from": "2024-03-01", "data": "x.csv"}])
+def test_stored_settings_are_read_back(values: dict[str, object]) -> None:
+    settings = InventorySettings.model_validate(values)
+    assert InventorySettings.model_validate(settings.model_dump()) == settings
+    assert InventorySettings.model_validate_json(settings.model_dump_json()) == settings
