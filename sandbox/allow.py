@@ -9,47 +9,42 @@ Does not defend against: a newer numpy or Python in which an allowed name gains 
 `tests/sandbox/test_reachability.py` fails when that happens.
 """
 
-EXCEPTIONS = frozenset(
-    """ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError LookupError
-    NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError""".split()
-)
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+EXCEPTIONS = _names("""ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError LookupError
+    NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError""")
 """What may be raised and caught by name. Not BaseException: it would catch what ends a program."""
 
-BUILTINS = frozenset(
-    """abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min next pow range
-    reversed round set slice sorted sum tuple zip""".split()
-)
+BUILTINS = _names("""abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min next pow range
+    reversed round set slice sorted sum tuple zip""")
 """No `str`, `repr` or `format`: they show addresses. No `iter`, `type`, `id`, `hash`, `getattr`: state, types, addresses
 and names made at run time."""
 
-MATH = frozenset(
-    """acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2 expm1 fabs
+MATH = _names("""acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2 expm1 fabs
     factorial floor fma fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10
     log1p log2 modf nan nextafter perm pi pow prod radians remainder sin sinh sqrt sumprod tan tanh tau trunc
-    ulp""".split()
-)
+    ulp""")
 
-NUMPY_CONSTANTS = frozenset("e euler_gamma inf nan newaxis pi".split())
+NUMPY_CONSTANTS = _names("e euler_gamma inf nan newaxis pi")
 
-NUMPY_TYPES = frozenset("bool_ float32 float64 floating int32 int64 integer intp number".split())
+NUMPY_TYPES = _names("bool_ float32 float64 floating int32 int64 integer intp number")
 
-UFUNCS = frozenset(
-    """abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
+UFUNCS = _names("""abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
     bitwise_and bitwise_or bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs
     float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert isfinite isinf isnan lcm
     left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor
     matmul maximum minimum mod modf multiply negative not_equal positive pow power rad2deg radians reciprocal remainder
-    right_shift rint sign signbit sin sinh sqrt square subtract tan tanh true_divide trunc""".split()
-)
+    right_shift rint sign signbit sin sinh sqrt square subtract tan tanh true_divide trunc""")
 
-CREATORS = frozenset(
-    """arange array asarray empty empty_like eye fromiter full full_like geomspace identity linspace logspace ones ones_like tri
-    zeros zeros_like""".split()
-)
+CREATORS = _names("""arange array asarray empty empty_like eye fromiter full full_like geomspace identity linspace logspace ones ones_like tri
+    zeros zeros_like""")
 """Functions that make arrays of a type that a program may name; the facade guards the type."""
 
-FUNCTIONS = frozenset(
-    """all allclose amax amin any append argmax argmin argpartition argsort argwhere around array_equal array_split
+FUNCTIONS = _names("""all allclose amax amin any append argmax argmin argpartition argsort argwhere around array_equal array_split
     atleast_1d atleast_2d average bincount broadcast_to clip column_stack concatenate convolve copy corrcoef correlate
     count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize dot ediff1d einsum expand_dims extract
     fix flatnonzero flip fliplr flipud gradient histogram hsplit hstack imag inner insert interp intersect1d isclose isin
@@ -57,48 +52,49 @@ FUNCTIONS = frozenset(
     nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim nonzero outer
     partition percentile polyder polyfit polyval prod ptp quantile ravel real repeat reshape roll roots rot90 round searchsorted select
     setdiff1d shape sinc size sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose
-    trapezoid trapz tril tril_indices triu triu_indices union1d unique unravel_index vander var vdot vsplit vstack where""".split()
-)
+    trapezoid trapz tril tril_indices triu triu_indices union1d unique unravel_index vander var vdot vsplit vstack where""")
 
-LINALG = frozenset(
-    """LinAlgError cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_power matrix_rank multi_dot norm pinv qr
-    slogdet solve svd""".split()
-)
+LINALG = _names("""LinAlgError cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_power matrix_rank multi_dot norm pinv qr
+    slogdet solve svd""")
 
 NUMPY = NUMPY_CONSTANTS | NUMPY_TYPES | UFUNCS | CREATORS | FUNCTIONS | {"linalg"}
 
-METHODS = frozenset(
+METHODS = (
     # arrays: no `base`, `data`, `flags`, `flat`, `view`, `setflags`, `tobytes`, `dtype`: raw memory, or the way to it
-    """T accumulate all any argmax argmin argpartition argsort astype clip compress conj copy cumprod cumsum diagonal dot
-    fill flatten imag item max mean min ndim nonzero outer partition prod ptp ravel real reduce repeat reshape round
-    searchsorted shape size sort squeeze std sum swapaxes take tolist trace transpose var """
+    _names(
+        """T accumulate all any argmax argmin argpartition argsort astype clip compress conj copy cumprod cumsum diagonal
+        dot fill flatten imag item max mean min ndim nonzero outer partition prod ptp ravel real reduce repeat reshape
+        round searchsorted shape size sort squeeze std sum swapaxes take tolist trace transpose var"""
+    )
     # lists, tuples, dictionaries, sets
-    """add append clear count difference difference_update discard extend get index insert intersection isdisjoint
-    issubset issuperset items keys pop popitem remove reverse setdefault symmetric_difference union update values """
+    | _names(
+        """add append clear count difference difference_update discard extend get index insert intersection isdisjoint
+        issubset issuperset items keys pop popitem remove reverse setdefault symmetric_difference union update values"""
+    )
     # numbers, strings, slices
-    """as_integer_ratio bit_count bit_length conjugate endswith is_integer lower start startswith step stop strip
-    upper""".split()
+    | _names(
+        """as_integer_ratio bit_count bit_length conjugate endswith is_integer lower start startswith step stop strip
+        upper"""
+    )
 )
 """Attributes of everything but modules."""
 
-KEYWORDS = frozenset(
-    """N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv copy counts ddof decimals
+KEYWORDS = _names("""N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv copy counts ddof decimals
     decreasing default deg density dtype dx endpoint equal_nan fill_value full full_matrices hermitian high increasing
     indexing initial interpolation k keepdims key kind left low max method min minlength mode n nan ndmin neginf num
     offset ord out posinf prepend range rcond rel_tol repeats retstep return_counts return_index return_inverse reverse
-    right rowvar rtol shape side sorted sorter sparse start std step stop strict tol weights x""".split()
-) | {"append"}
+    right rowvar rtol shape side sorted sorter sparse start std step stop strict tol weights x""") | {"append"}
 """Keyword names in calls, besides those of the program's own functions. Not `where`: without `out` it returns memory
 that nobody wrote. Not `like`, `subok`, `order`, `casting`, `signature`."""
 
-UNSAFE_KEYWORDS = frozenset("casting dtype extobj like signature subok where".split())
+UNSAFE_KEYWORDS = _names("casting dtype extobj like signature subok where")
 """Keyword names that stay refused even where a function of the program has a parameter of that name: the static layer
 cannot see which function a call reaches."""
 
-REDUCTIONS = frozenset("all any average max mean min prod std sum var".split())
+REDUCTIONS = _names("all any average max mean min prod std sum var")
 """Where `where=` is harmless: what it leaves out does not enter the result."""
 
-DTYPES = frozenset("bool bool_ float float32 float64 int int32 int64 intp".split())
+DTYPES = _names("bool bool_ float float32 float64 int int32 int64 intp")
 """Array types that a program may name. Not `object` (addresses), `datetime64` (the clock), strings, records."""
 
 INSTEAD = {

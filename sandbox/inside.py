@@ -19,18 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandbox import frames
-from sandbox.compiled import CompiledRows, CompileFailed, compile_rows
+from sandbox.compilation import compile_rows
+from sandbox.compiled import CompiledRows, CompileFailed
+from sandbox.comparison import compare
 from sandbox.errors import Refused
 from sandbox.frames import Code, Operation
 from sandbox.load import Loaded, load
-from sandbox.lockdown import Bounds, lock_down, seal
 from sandbox.levels import Mechanism
+from sandbox.lockdown import Bounds, seal
 from sandbox.placement import DTYPES, Placement, Slot, place, view
 from sandbox.rows import Block, PlainRows
 from sandbox.values import Layout, layout_from_json
 from sandbox.waiting import Spinner
 
 _MAX_SHAPES = 64
+_COMPARED = 32
+"""Parameter vectors on which compiled and plain loops are compared at the first binding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +127,7 @@ class Answering:
         self.line, self.layout, self.placement = line, layout, placement
         self.plain, self.fast = plain, fast
         self.blocks: dict[int, Block] = {}
-        self.note = ""
+        self.compared = False
 
     def bind(self) -> str:
         """Take over parameter vectors and the rows' indices; returns a note if compiled rows had to be given up."""
@@ -134,12 +138,22 @@ class Answering:
         theta = self._fixed(slots["theta"], vectors)
         vector = self._fixed(slots["vector"], rows) if not shared & frames.SAME_VECTOR else None
         instance = self._fixed(slots["instance"], rows) if not shared & frames.SAME_INSTANCE else None
+        note = self._compare_once(theta[:_COMPARED]) if self.fast is not None else ""
         self.plain.bind(theta, vector, instance)
         if self.fast is not None:
-            note = self.fast.bind(theta, vector, instance, self.plain)
-            if note:
-                self.fast = None
-                return note
+            self.fast.bind(theta, vector, instance)
+        return note
+
+    def _compare_once(self, theta: NDArray[np.float64]) -> str:
+        """At the first binding, compare the loops on the caller's own vectors; returns a note if they differ."""
+        if self.compared or self.fast is None:
+            return ""
+        self.compared = True
+        try:
+            compare(self.fast, self.plain, self.layout, theta)
+        except CompileFailed as failure:
+            self.fast = None
+            return str(failure)
         return ""
 
     def _fixed(self, slot: Slot, leading: int) -> NDArray[Any]:
@@ -187,7 +201,7 @@ class Answering:
         return view(self.line.inputs, slot.dtype, words[0], words[1:])
 
 
-def map_regions(input_descriptor: int, output_descriptor: int, order: Order) -> tuple[Any, Any]:
+def map_regions(order: Order, input_descriptor: int, output_descriptor: int) -> tuple[Any, Any]:
     """Map the shared memory: inputs read-only, outputs writable."""
     inputs = mmap.mmap(input_descriptor, order.input_bytes, access=mmap.ACCESS_READ)
     outputs = mmap.mmap(output_descriptor, order.output_bytes, access=mmap.ACCESS_WRITE)

@@ -121,4 +121,4 @@ def live_alone(told: str) -> None:
         input_bytes=order["input_bytes"],
         output_bytes=order["output_bytes"],
     )
-    inside.live(inside.Line(reader, writer, *inside.map_regions(*regions, numbers)), numbers)
+    inside.live(inside.Line(reader, writer, *inside.map_regions(numbers, *regions)), numbers)

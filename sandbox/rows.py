@@ -169,19 +169,6 @@ class Block:
         memory_out: shape *(rows, n)*, to be filled, or None.
     """
 
-    __slots__ = (
-        "actions",
-        "arguments",
-        "cache",
-        "failed",
-        "first_error",
-        "memory",
-        "memory_out",
-        "per",
-        "rows",
-        "status",
-    )
-
     def __init__(
         self,
         *,
@@ -196,6 +183,7 @@ class Block:
         self.rows, self.arguments, self.per, self.memory = rows, arguments, per, memory
         self.actions, self.status, self.memory_out = actions, status, memory_out
         self.cache: dict[int, list[NDArray[Any]]] = {}
+        self.kernel_arguments: tuple[Any, ...] | None = None
         self.failed = 0
         self.first_error: tuple[int, str] | None = None
 
@@ -260,6 +248,15 @@ class PlainRows:
         columns = [self._column(block, place) for place in range(len(block.per))]
         for row in rows:
             self._run_row(block, row, [column[row] for column in columns])
+
+    def run_one(self, block: Block, row: int) -> None:
+        """Run one row of a block."""
+        values = []
+        for array, per in zip(block.arguments, block.per, strict=True):
+            place = row if per == "row" else 0 if self.instance is None else self.instance[row]
+            value = array if per == "block" else array[place]
+            values.append(value if value.ndim else value.item())
+        self._run_row(block, row, values)
 
     def _run_fast(self, block: Block) -> bool:
         """All rows of a program that returns one plain float, until one surprises; returns whether none did."""

@@ -7,28 +7,51 @@ time goes: a first compilation by numba takes ten times as long as a later one.
 import contextlib
 import io
 import math
+import os
 import traceback
 
 import numpy as np
 
 from sandbox import allow, facade
+from sandbox.compilation import compile_rows
+from sandbox.compiled import CompileFailed
 from sandbox.errors import Refused
 from sandbox.load import load
-from sandbox.values import Field, Layout
+from sandbox.rows import PlainRows
+from sandbox.values import Field, Layout, ParameterField
 
 _SAMPLE = '''
 SCALE = (0.5, 1.0)
+TABLE = np.array([1.0, 2.0])
 
 def helper(x, y):
     return x if x > y else y
 
-def warm(a, b):
-    """Uses what programs use most."""
+def warm(a, b, n, memory, *, level=1.0, cap=2, weights=(0.1, 0.2), rule="first"):
+    if n < 0:
+        raise ValueError(f"{n} is negative")
     total = 0.0
     for i in range(len(b)):
-        total += helper(b[i], a) * SCALE[i % 2]
-    return max(0.0, min(total, float(np.sum(b)) + math.sqrt(abs(a))))
+        total += helper(b[i], a) * SCALE[i % 2] + TABLE[i % 2]
+    x = np.zeros(3)
+    x[0] += total ** 0.5 + math.exp(-a)
+    memory[0] += weights[0]
+    if rule == "first":
+        total = max(0.0, min(total, float(np.sum(b)) + math.sqrt(abs(a)) + x.sum()))
+    return min(total, level * cap), memory
 '''
+
+_LAYOUT = Layout(
+    entry="warm",
+    fields=(Field(name="a"), Field(name="b", shape=(4,), per="instance"), Field(name="n", dtype="int", per="block")),
+    parameters=(
+        ParameterField(name="level"),
+        ParameterField(name="cap", kind="integer"),
+        ParameterField(name="weights", size=2),
+        ParameterField(name="rule", kind="choice", choices=("first", "second")),
+    ),
+    memory=2,
+)
 
 
 def warm_up(*, compiling: bool) -> None:
@@ -42,12 +65,11 @@ def warm_up(*, compiling: bool) -> None:
     _use_python()
     with contextlib.suppress(Refused):
         load("def f(x):\n    return x.y\n", Layout(entry="f", fields=(Field(name="x"),)))
-    layout = Layout(entry="warm", fields=(Field(name="a"), Field(name="b", shape=(4,))))
-    load(_SAMPLE, layout)
+    loaded = load(_SAMPLE, _LAYOUT)
     if compiling:
-        from sandbox import compiled  # noqa: PLC0415 - numba is heavy
-
-        compiled.warm_up()
+        os.getcwd = lambda: "/"  # numba asks at every compilation, and a locked child may not
+        with contextlib.suppress(CompileFailed):
+            compile_rows(loaded, _LAYOUT, PlainRows(loaded.entry, _LAYOUT))
 
 
 def _use_numpy() -> None:

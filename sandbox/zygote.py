@@ -192,7 +192,7 @@ def _become_child(zygote: int, order: inside.Order, descriptors: list[int]) -> N
     try:
         if Mechanism.PARENT_DEATH in order.walls:
             lockdown.die_with_parent(zygote)
-        inputs, outputs = inside.map_regions(descriptors[1], descriptors[2], order)
+        inputs, outputs = inside.map_regions(order, descriptors[1], descriptors[2])
         os.dup2(descriptors[0], _SOCKET)
         os.closerange(_SOCKET + 1, 1 << 20)
         line = inside.Line(_SOCKET, _SOCKET, inputs, outputs)
