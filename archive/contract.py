@@ -97,7 +97,7 @@ class Archive(ABC):
 
         Raises:
             RecordError: if the problem's name has other characters than letters, digits, "_", "." and "-", if the seed
-                does not fit into 63 bits, or if settings or facts are no JSON.
+                does not fit into 63 bits, if the direction is neither, or if settings or facts are no JSON.
         """
 
     @abstractmethod
@@ -283,7 +283,7 @@ class Archive(ABC):
 
     @abstractmethod
     def parents(self, run: str, name: str, roles: Collection[EdgeRole] = DESCENT) -> list[ProgramRecord]:
-        """The programs that one was made from, in the order of its edges, without outcomes.
+        """The programs that one was made from, one for each edge, in their order, without outcomes.
 
         Raises:
             NotFoundError: if there is no such run or program.

@@ -1,6 +1,7 @@
 """Lineage: recursive queries over the parent edges."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, select
 
@@ -8,15 +9,16 @@ from archive.reading import PROGRAM
 from archive.records import EdgeRole
 from archive.tables import parent_edges, programs
 
-_Programs = Select[tuple[object, ...]]
+Query = Callable[[int, Collection[EdgeRole]], Select[Any]]
+"""From a program's number and roles of edges to a statement that finds relatives."""
 
 
 def _of(roles: Collection[EdgeRole]) -> ColumnElement[bool]:
     return and_(parent_edges.c.parent_id.is_not(None), parent_edges.c.role.in_(sorted(roles)))
 
 
-def parents(program: int, roles: Collection[EdgeRole]) -> _Programs:
-    """Programs that one was made from, in the order of its edges."""
+def parents(program: int, roles: Collection[EdgeRole]) -> Select[Any]:
+    """Programs that one was made from, one for each edge, in their order."""
     return (
         PROGRAM.join(parent_edges, parent_edges.c.parent_id == programs.c.id)
         .where(parent_edges.c.child_id == program, _of(roles))
@@ -24,13 +26,13 @@ def parents(program: int, roles: Collection[EdgeRole]) -> _Programs:
     )
 
 
-def children(program: int, roles: Collection[EdgeRole]) -> _Programs:
+def children(program: int, roles: Collection[EdgeRole]) -> Select[Any]:
     """Programs that were made from one, in the order of their commits."""
     made = select(parent_edges.c.child_id).where(parent_edges.c.parent_id == program, _of(roles))
     return PROGRAM.where(programs.c.id.in_(made)).order_by(programs.c.id)
 
 
-def ancestors(program: int, roles: Collection[EdgeRole]) -> _Programs:
+def ancestors(program: int, roles: Collection[EdgeRole]) -> Select[Any]:
     """Parents, their parents and so on, latest first."""
     line = (
         select(parent_edges.c.parent_id.label("id"))

@@ -13,12 +13,16 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from archive.errors import RecordError, StorageError
+from archive.errors import RecordError
 
 Json = Mapping[str, Any]
 """A JSON object."""
 
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+class DamagedError(ValueError):
+    """What is stored is nothing that was ever written."""
 
 
 def text(value: str) -> str:
@@ -81,14 +85,14 @@ def decode(stored: str | None) -> Any:
     """What `encode` wrote; an empty dictionary for None.
 
     Raises:
-        StorageError: if the text is no JSON.
+        DamagedError: if the text is no JSON.
     """
     if stored is None:
         return {}
     try:
         return json.loads(stored)
     except json.JSONDecodeError as error:
-        raise StorageError(f"the archive is damaged: a JSON column holds {stored[:40]!r} ({error.msg})") from error
+        raise DamagedError(f"{stored[:40]!r} is no JSON: {error.msg}") from error
 
 
 def pack(pairs: Iterable[tuple[int, float]]) -> bytes:
@@ -100,9 +104,9 @@ def unpack(stored: bytes) -> tuple[tuple[int, float], ...]:
     """What `pack` wrote.
 
     Raises:
-        StorageError: if it is nothing that `pack` wrote.
+        DamagedError: if it is nothing that `pack` wrote.
     """
     try:
         return tuple(struct.iter_unpack("<qd", stored))
     except struct.error as error:
-        raise StorageError(f"the archive is damaged: a history has {len(stored)} bytes") from error
+        raise DamagedError(f"a history has {len(stored)} bytes, no multiple of 16") from error

@@ -15,6 +15,7 @@ from archive.tables import programs, runs
 
 _BY_NAME = select(runs).where(runs.c.name == bindparam("name"))
 _ALL = select(runs).order_by(runs.c.id)
+_NAMES = select(runs.c.name).order_by(runs.c.id)
 _LAST_NUMBER = select(func.max(runs.c.number)).where(runs.c.problem == bindparam("problem"))
 _TALLY = (
     select(programs.c.status, func.count())
@@ -34,6 +35,8 @@ def insert_run(
         raise RecordError(f"a problem's name has letters, digits, '_', '.' and '-': not {problem!r}")
     if not 0 <= seed <= _LARGEST_SEED:
         raise RecordError(f"seed {seed} lies outside 0 … 2**63 - 1")
+    if direction not in {"minimize", "maximize"}:
+        raise RecordError(f"a run's direction is 'minimize' or 'maximize': not {direction!r}")
     number = (connection.execute(_LAST_NUMBER, {"problem": problem}).scalar() or 0) + 1
     now = time.time()
     row = {
@@ -87,26 +90,29 @@ def named(connection: Connection, name: str, where: str) -> Row[Any]:
     return row
 
 
-def find(candidates: Sequence[RunRecord], name: str, where: str) -> RunRecord:
+def find(connection: Connection, name: str, where: str) -> RunRecord:
     """The run that a person means: its name, a beginning of it that no other has, or "last".
 
     Raises:
         NotFoundError: if there is none, or more than one.
     """
-    if not candidates:
+    exact = connection.execute(_BY_NAME, {"name": name}).one_or_none()
+    if exact is not None:
+        return record(exact)
+    names = connection.execute(_NAMES).scalars().all()
+    return record(named(connection, _meant(names, name, where), where))
+
+
+def _meant(names: Sequence[str], name: str, where: str) -> str:
+    if not names:
         raise NotFoundError(f"{where} has no run yet: `evolve run PROBLEM` makes one")
-    if name == "last":
-        return candidates[-1]
-    for candidate in candidates:
-        if candidate.id == name:
-            return candidate
-    matches = [candidate for candidate in candidates if candidate.id.startswith(name)]
+    matches = names[-1:] if name == "last" else [candidate for candidate in names if candidate.startswith(name)]
     if len(matches) == 1:
         return matches[0]
-    names = ", ".join(candidate.id for candidate in (matches or candidates)[-5:])
+    shown = ", ".join((matches or names)[-5:])
     if matches:
-        raise NotFoundError(f"{name!r} may be any of {len(matches)} runs ({names}): write the whole name")
-    raise NotFoundError(f"{where} has no run {name!r}; its newest are {names}")
+        raise NotFoundError(f"{name!r} may be any of {len(matches)} runs ({shown}): write the whole name")
+    raise NotFoundError(f"{where} has no run {name!r}; its newest are {shown}")
 
 
 def change(connection: Connection, run: int, status: str, reason: str) -> None:

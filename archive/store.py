@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select
+from sqlalchemy import Connection, Row
 from typing_extensions import override
 
 from archive import claims, lineage, reading, running, schema, writing
 from archive.contract import DESCENT, Archive, Status
 from archive.dialects import backend
 from archive.digest import digest
-from archive.errors import ClaimError, NotFoundError, StorageError
-from archive.plain import Json
+from archive.errors import ClaimError, NotFoundError, RecordError, StorageError
+from archive.plain import DamagedError, Json
 from archive.reading import PROGRAM
 from archive.records import (
     ClaimRecord,
@@ -82,8 +82,11 @@ class SqlArchive(Archive):
 
     @contextmanager
     def _read(self) -> Iterator[Connection]:
-        with self._backend.guard(), self._reader.begin() as connection:
-            yield connection
+        try:
+            with self._backend.guard(), self._reader.begin() as connection:
+                yield connection
+        except (DamagedError, RecordError) as error:
+            raise StorageError(f"{self.where} is damaged: restore a copy ({error})") from error
 
     @contextmanager
     def _read_run(self, run: str) -> Iterator[tuple[Connection, int]]:
@@ -152,7 +155,8 @@ class SqlArchive(Archive):
 
     @override
     def run(self, name: str) -> RunRecord:
-        return running.find(self.runs(), name, self.where)
+        with self._read() as connection:
+            return running.find(connection, name, self.where)
 
     @override
     def set_status(self, run: str, status: Status, reason: str = "") -> None:
@@ -208,7 +212,7 @@ class SqlArchive(Archive):
         batch = writing.Batch(programs, events, skills, islands, outcomes or {})
         known = self._known.pop(run, None)  # back only after the commit: a failed one leaves nothing that is known
         with self._write_batch(run, batch) as (connection, number):
-            known = known or writing.known(connection, number)
+            known = known or writing.recall(connection, number)
             written = writing.write(connection, known, batch)
         self._known[run] = known
         return written
@@ -326,10 +330,9 @@ class SqlArchive(Archive):
     def ancestors(self, run: str, name: str, roles: Collection[EdgeRole] = DESCENT) -> list[ProgramRecord]:
         return self._relatives(run, name, roles, lineage.ancestors)
 
-    def _relatives(self, run: str, name: str, roles: Collection[EdgeRole], query: Any) -> list[ProgramRecord]:
+    def _relatives(self, run: str, name: str, roles: Collection[EdgeRole], query: lineage.Query) -> list[ProgramRecord]:
         with self._read_run(run) as (connection, number):
-            statement: Select[Any] = query(reading.number(connection, number, name), roles)
-            rows = connection.execute(statement).all()
+            rows = connection.execute(query(reading.number(connection, number, name), roles)).all()
             return list(reading.records(connection, rows, with_outcomes=False))
 
     # -- proof

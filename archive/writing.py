@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, bindparam, insert, select, update
 
 from archive.errors import RecordError
 from archive.plain import encode, pack
@@ -26,13 +26,16 @@ from archive.tables import (
     tunings,
 )
 
+_NAMES_AT_ONCE = 500
+"""Databases limit how many parameters a statement may have."""
+
 _PROGRAM_IDS = select(programs.c.name, programs.c.id).where(
     programs.c.run_id == bindparam("run"), programs.c.name.in_(bindparam("names", expanding=True))
 )
 _SKILL_IDS = select(skills.c.name, skills.c.id).where(
     skills.c.run_id == bindparam("run"), skills.c.name.in_(bindparam("names", expanding=True))
 )
-_EVENT_KEYS = select(events.c.key).where(
+_EVENT_IDS = select(events.c.key, events.c.id).where(
     events.c.run_id == bindparam("run"), events.c.key.in_(bindparam("names", expanding=True))
 )
 _INSTANCES = select(instances.c.split, instances.c.key, instances.c.id).where(instances.c.run_id == bindparam("run"))
@@ -79,7 +82,7 @@ class Known:
     instances: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
-def known(connection: Connection, run: int) -> Known:
+def recall(connection: Connection, run: int) -> Known:
     """Read what is archived of a run's islands and instances."""
     rows = connection.execute(_INSTANCES, {"run": run})
     numbers = connection.execute(_ISLANDS, {"run": run}).scalars()
@@ -98,8 +101,8 @@ def write(connection: Connection, known: Known, batch: Batch) -> bool:
     ids = _program_ids(connection, known.run, batch)
     fresh = [program for program in batch.programs if program.name not in ids]
     keys = {event.key for event in batch.events if event.key}
-    old_keys = _names(connection, _EVENT_KEYS, known.run, keys)
-    if (batch.programs or keys) and not fresh and keys <= old_keys:
+    old_keys = _ids(connection, _EVENT_IDS, known.run, keys)
+    if (batch.programs or keys) and not fresh and keys <= old_keys.keys():
         return False  # a repetition
     now = time.time()
     new_islands = _write_islands(connection, known, [*batch.islands, *_undescribed(fresh)])
@@ -117,15 +120,17 @@ def _program_ids(connection: Connection, run: int, batch: Batch) -> dict[str, in
     own = [program.name for program in batch.programs]
     _check_unique(own, "program")
     parents = (edge.name for program in batch.programs for edge in program.parents if edge.role != "skill")
-    names = {*own, *parents, *batch.outcomes}
-    if not names:
-        return {}
-    return {row[0]: row[1] for row in connection.execute(_PROGRAM_IDS, {"run": run, "names": list(names)})}
+    return _ids(connection, _PROGRAM_IDS, run, {*own, *parents, *batch.outcomes})
 
 
-def _names(connection: Connection, statement: Any, run: int, names: Iterable[str]) -> set[str]:
+def _ids(connection: Connection, statement: Select[Any], run: int, names: Iterable[str]) -> dict[str, int]:
+    """Numbers, by name, of those that are archived."""
     wanted = list(names)
-    return set(connection.execute(statement, {"run": run, "names": wanted}).scalars()) if wanted else set()
+    found: dict[str, int] = {}
+    for start in range(0, len(wanted), _NAMES_AT_ONCE):
+        some = wanted[start : start + _NAMES_AT_ONCE]
+        found.update((row[0], row[1]) for row in connection.execute(statement, {"run": run, "names": some}))
+    return found
 
 
 def _check_unique(names: Sequence[str], what: str) -> None:
@@ -159,7 +164,7 @@ def _write_skills(connection: Connection, run: int, records: Sequence[SkillRecor
         return
     _check_unique([skill.name for skill in records], "skill")
     names = [skill.name for skill in records]
-    ids = {row[0]: row[1] for row in connection.execute(_SKILL_IDS, {"run": run, "names": names})}
+    ids = _ids(connection, _SKILL_IDS, run, names)
     new = [_skill_row(run, skill) for skill in records if skill.name not in ids]
     old = [
         {"skill": ids[skill.name], "new_gain": skill.gain, "new_uses": skill.uses}
@@ -242,10 +247,7 @@ def _program_row(run: int, program: ProgramRecord, now: float) -> dict[str, Any]
 def _edge_rows(
     connection: Connection, run: int, ids: Mapping[str, int], program: ProgramRecord
 ) -> list[dict[str, Any]]:
-    wanted = [edge.name for edge in program.parents if edge.role == "skill"]
-    skill_ids: dict[str, int] = {}
-    if wanted:
-        skill_ids = {row[0]: row[1] for row in connection.execute(_SKILL_IDS, {"run": run, "names": wanted})}
+    skill_ids = _ids(connection, _SKILL_IDS, run, [edge.name for edge in program.parents if edge.role == "skill"])
     rows = []
     for position, edge in enumerate(program.parents):
         number = (skill_ids if edge.role == "skill" else ids).get(edge.name)

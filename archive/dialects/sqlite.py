@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from functools import cached_property
 from pathlib import Path
 from textwrap import shorten
-from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, StaticPool, create_engine, event
 from sqlalchemy.exc import DBAPIError
@@ -43,6 +42,7 @@ class Sqlite(Backend):
 
     def __init__(self, path: str, *, read_only: bool, timeout: float) -> None:
         self.path = path
+        self._place = Path(path).absolute()  # once and for all: the process may go to another folder
         self.read_only = read_only
         self.timeout = timeout
         self._opened: tuple[int, int] | None = None
@@ -62,9 +62,9 @@ class Sqlite(Backend):
         try:
             if path.is_dir():
                 raise StorageError(f"{path} is a folder: name a file in it, for example {path / 'evolve.db'}")
-            if not path.absolute().parent.is_dir():
+            if not self._place.parent.is_dir():
                 raise StorageError(f"{path}: there is no folder {path.parent}: create it, or choose another place")
-            return path.exists()
+            return self._place.exists()
         except PermissionError:
             raise StorageError(f"{path}: you may not look into {path.parent}: choose another place") from None
 
@@ -91,7 +91,7 @@ class Sqlite(Backend):
     def _file(self) -> tuple[int, int] | None:
         """What tells the archive's file from any other; None where there is none."""
         try:
-            status = os.stat(self.path)  # noqa: PTH116 - for every commit: a path object would cost more than the call
+            status = self._place.stat()
         except OSError:
             return None
         return status.st_dev, status.st_ino
@@ -115,13 +115,13 @@ class Sqlite(Backend):
     def _address(self) -> str:
         if self.path == MEMORY:
             return MEMORY
-        path = Path(self.path).absolute()
-        address = "file:" + quote(str(path))
+        address = self._place.as_uri()
         if not self.read_only:
             return address + "?mode=rwc"
         # A reader of a WAL database keeps an index beside it. Where it may not, the file is read as it is, which is
         # whole as long as no log lies beside it.
-        lonely = not os.access(path.parent, os.W_OK) and not path.with_name(path.name + "-wal").exists()
+        log = self._place.with_name(self._place.name + "-wal")
+        lonely = not os.access(self._place.parent, os.W_OK) and not log.exists()
         return address + ("?mode=ro&immutable=1" if lonely else "?mode=ro")
 
     @contextmanager

@@ -66,6 +66,10 @@ class TestRuns:
         with pytest.raises(RecordError, match="name"):
             archive.create_run(problem=problem, seed=0, direction="minimize")
 
+    def test_a_direction_is_one_of_two(self, archive):
+        with pytest.raises(RecordError, match="'minimize' or 'maximize'"):
+            archive.create_run(problem="a", seed=0, direction="min")
+
     def test_runs_are_found_as_people_name_them(self, archive):
         for problem in ["inventory"] * 10 + ["trading"]:
             archive.create_run(problem=problem, seed=0, direction="minimize")

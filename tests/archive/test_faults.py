@@ -100,6 +100,14 @@ class TestOpening:
         with Archive.open(tmp_path / name, read_only=True) as archive:
             assert len(archive.runs()) == 1
 
+    def test_the_process_may_go_elsewhere(self, path, run, monkeypatch, tmp_path):
+        monkeypatch.chdir(path.parent)
+        with Archive.open(path.name) as archive:
+            (tmp_path / "elsewhere").mkdir()
+            monkeypatch.chdir(tmp_path / "elsewhere")
+            assert archive.commit(run.id, [bare(3)])
+            assert archive.where == path.name
+
     def test_a_url_and_a_path_name_the_same_file(self, path, run):
         with Archive.open(f"sqlite:///{path}", create=False) as archive:
             assert archive.runs() == [run]
@@ -165,6 +173,7 @@ class TestDamaged:
             "UPDATE programs SET parameter_values = '{\"\": '",
             "UPDATE programs SET source = CAST(x'ff00ff' AS TEXT)",
             "UPDATE tunings SET history = x'00'",
+            "UPDATE programs SET status = 'failed'",
         ],
     )
     def test_damaged_columns(self, path, run, program, change):
@@ -174,7 +183,7 @@ class TestDamaged:
                 other.execute(change)
             with pytest.raises(StorageError) as caught:
                 archive.digest(run.id)
-        check_line(caught.value)
+        check_line(caught.value, str(path), "damaged", "restore a copy")
 
 
 def in_child(code: str, *arguments: object) -> str:
