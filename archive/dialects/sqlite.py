@@ -104,11 +104,15 @@ class Sqlite(Backend):
             isolation_level=None,  # transactions begin where `_begin` says, not where the driver guesses
             check_same_thread=False,
         )
-        connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        if self.read_only:
-            connection.execute("PRAGMA query_only = ON")
-        connection.execute("PRAGMA schema_version").close()  # reads the file, and so makes it, if need be
+        try:
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if self.read_only:
+                connection.execute("PRAGMA query_only = ON")
+            connection.execute("PRAGMA schema_version").close()  # reads the file, and so makes it, if need be
+        except sqlite3.Error:
+            connection.close()
+            raise
         self._opened = self._opened or self._file()
         return connection
 
