@@ -10,52 +10,81 @@ Does not defend against: a newer numpy or Python in which an allowed name gains 
 """
 
 
-
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-EXCEPTIONS = _names("""ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError LookupError
-    NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError""")
+EXCEPTIONS = _names(
+    """
+    ArithmeticError AssertionError AttributeError Exception FloatingPointError IndexError KeyError LookupError
+    NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError
+    """
+)
 """What may be raised and caught by name. Not BaseException: it would catch what ends a program."""
 
-BUILTINS = _names("""abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min next pow range
-    reversed round set slice sorted sum tuple zip""")
+BUILTINS = _names(
+    """
+    abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min next pow
+    range reversed round set slice sorted sum tuple zip
+    """
+)
 """No `str`, `repr` or `format`: they show addresses. No `iter`, `type`, `id`, `hash`, `getattr`: state, types, addresses
 and names made at run time."""
 
-MATH = _names("""acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2 expm1 fabs
-    factorial floor fma fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm ldexp lgamma log log10
-    log1p log2 modf nan nextafter perm pi pow prod radians remainder sin sinh sqrt sumprod tan tanh tau trunc
-    ulp""")
+MATH = _names(
+    """
+    acos acosh asin asinh atan atan2 atanh cbrt ceil comb copysign cos cosh degrees dist e erf erfc exp exp2
+    expm1 fabs factorial floor fma fmod frexp fsum gamma gcd hypot inf isclose isfinite isinf isnan isqrt lcm
+    ldexp lgamma log log10 log1p log2 modf nan nextafter perm pi pow prod radians remainder sin sinh sqrt
+    sumprod tan tanh tau trunc ulp
+    """
+)
 
 NUMPY_CONSTANTS = _names("e euler_gamma inf nan newaxis pi")
 
 NUMPY_TYPES = _names("bool_ float32 float64 floating int32 int64 integer intp number")
 
-UFUNCS = _names("""abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
-    bitwise_and bitwise_or bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide divmod equal exp exp2 expm1 fabs
-    float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert isfinite isinf isnan lcm
-    left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or logical_xor
-    matmul maximum minimum mod modf multiply negative not_equal positive pow power rad2deg radians reciprocal remainder
-    right_shift rint sign signbit sin sinh sqrt square subtract tan tanh true_divide trunc""")
+UFUNCS = _names(
+    """
+    abs absolute acos acosh add arccos arccosh arcsin arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh
+    bitwise_and bitwise_or bitwise_xor cbrt ceil copysign cos cosh deg2rad degrees divide divmod equal exp exp2
+    expm1 fabs float_power floor floor_divide fmax fmin fmod gcd greater greater_equal heaviside hypot invert
+    isfinite isinf isnan lcm left_shift less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and
+    logical_not logical_or logical_xor matmul maximum minimum mod modf multiply negative not_equal positive pow
+    power rad2deg radians reciprocal remainder right_shift rint sign signbit sin sinh sqrt square subtract tan
+    tanh true_divide trunc
+    """
+)
 
-CREATORS = _names("""arange array asarray empty empty_like eye fromiter full full_like geomspace identity linspace logspace ones ones_like tri
-    zeros zeros_like""")
+CREATORS = _names(
+    """
+    arange array asarray empty empty_like eye fromiter full full_like geomspace identity linspace logspace ones
+    ones_like tri zeros zeros_like
+    """
+)
 """Functions that make arrays of a type that a program may name; the facade guards the type."""
 
-FUNCTIONS = _names("""all allclose amax amin any append argmax argmin argpartition argsort argwhere around array_equal array_split
-    atleast_1d atleast_2d average bincount broadcast_to clip column_stack concatenate convolve copy corrcoef correlate
-    count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize dot ediff1d einsum expand_dims extract
-    fix flatnonzero flip fliplr flipud gradient histogram hsplit hstack imag inner insert interp intersect1d isclose isin
-    iscomplexobj isreal isscalar ix_ kron lexsort max mean median meshgrid min moveaxis nan_to_num nanargmax nanargmin
-    nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar ndim nonzero outer
-    partition percentile polyder polyfit polyval prod ptp quantile ravel real repeat reshape roll roots rot90 round searchsorted select
-    setdiff1d shape sinc size sort split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose
-    trapezoid trapz tril tril_indices triu triu_indices union1d unique unravel_index vander var vdot vsplit vstack where""")
+FUNCTIONS = _names(
+    """
+    all allclose amax amin any append argmax argmin argpartition argsort argwhere around array_equal array_split
+    atleast_1d atleast_2d average bincount broadcast_to clip column_stack concatenate convolve copy corrcoef
+    correlate count_nonzero cov cross cumprod cumsum delete diag diagonal diff digitize dot ediff1d einsum
+    expand_dims extract fix flatnonzero flip fliplr flipud gradient histogram hsplit hstack imag inner insert
+    interp intersect1d isclose isin iscomplexobj isreal isscalar ix_ kron lexsort max mean median meshgrid min
+    moveaxis nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
+    nanquantile nanstd nansum nanvar ndim nonzero outer partition percentile polyder polyfit polyval prod ptp
+    quantile ravel real repeat reshape roll roots rot90 round searchsorted select setdiff1d shape sinc size sort
+    split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid trapz
+    tril tril_indices triu triu_indices union1d unique unravel_index vander var vdot vsplit vstack where
+    """
+)
 
-LINALG = _names("""LinAlgError cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_power matrix_rank multi_dot norm pinv qr
-    slogdet solve svd""")
+LINALG = _names(
+    """
+    LinAlgError cholesky cond det eig eigh eigvals eigvalsh inv lstsq matrix_power matrix_rank multi_dot norm
+    pinv qr slogdet solve svd
+    """
+)
 
 NUMPY = NUMPY_CONSTANTS | NUMPY_TYPES | UFUNCS | CREATORS | FUNCTIONS | {"linalg"}
 
@@ -79,11 +108,16 @@ METHODS = (
 )
 """Attributes of everything but modules."""
 
-KEYWORDS = _names("""N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv copy counts ddof decimals
-    decreasing default deg density dtype dx endpoint equal_nan fill_value full full_matrices hermitian high increasing
-    indexing initial interpolation k keepdims key kind left low max method min minlength mode n nan ndmin neginf num
-    offset ord out posinf prepend range rcond rel_tol repeats retstep return_counts return_index return_inverse reverse
-    right rowvar rtol shape side sorted sorter sparse start std step stop strict tol weights x""") | {"append"}
+KEYWORDS = _names(
+    """
+    N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv copy counts ddof
+    decimals decreasing default deg density dtype dx endpoint equal_nan fill_value full full_matrices hermitian
+    high increasing indexing initial interpolation k keepdims key kind left low max method min minlength mode n
+    nan ndmin neginf num offset ord out posinf prepend range rcond rel_tol repeats retstep return_counts
+    return_index return_inverse reverse right rowvar rtol shape side sorted sorter sparse start std step stop
+    strict tol weights x
+    """
+) | {"append"}
 """Keyword names in calls, besides those of the program's own functions. Not `where`: without `out` it returns memory
 that nobody wrote. Not `like`, `subok`, `order`, `casting`, `signature`."""
 

@@ -90,7 +90,7 @@ class MemoryBudget:
         """Lock `units` free bytes, all or none. Byte 0 is held meanwhile, so that two takers do not each get half."""
         if not _lock(descriptor, 0, fcntl.F_WRLCK):
             return False
-        taken = []
+        taken: list[int] = []
         for unit in range(1, self.total_mb // _UNIT_MB + 1):
             if len(taken) == units:
                 break

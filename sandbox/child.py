@@ -14,7 +14,6 @@ from sandbox.errors import ChildFailed
 from sandbox.frames import Code, Operation, printable
 from sandbox.placement import DTYPES, Slot, aligned, view
 from sandbox.validation import Block, Validator
-from sandbox.values import Layout, Limits
 
 _MAX_SHAPES = 64
 
@@ -165,7 +164,7 @@ class Child:
             if values is None:
                 if count != 1:
                     raise ValueError(f"{name} is needed, since there are {count} of them")
-            elif values.ndim != 1 or (len(values) and not (0 <= values.min() and values.max() < count)):
+            elif values.ndim != 1 or (len(values) and not (values.min() >= 0 and values.max() < count)):
                 raise ValueError(f"{name} must be one index below {count} for each row")
         known = [len(values) for values in (vector, instance) if values is not None]
         if len(set(known)) > 1:

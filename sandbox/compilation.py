@@ -20,7 +20,7 @@ def compile_rows(loaded: Loaded, layout: Layout, plain: PlainRows) -> CompiledRo
         CompileFailed: if it cannot be compiled, or the two disagree.
     """
     try:
-        from sandbox import kernel  # noqa: PLC0415 - numba is heavy, and not always there
+        from sandbox import kernel
     except ImportError:
         raise CompileFailed("numba is not installed") from None
     compiled = CompiledRows(kernel.build(loaded, layout), layout)
@@ -47,4 +47,4 @@ def default_vectors(loaded: Loaded, layout: Layout) -> NDArray[np.float64]:
 
 def _numbers(default: Any) -> Sequence[float] | float:
     numbers = default if isinstance(default, tuple) else (default,)
-    return [float(n) if isinstance(n, (int, float, np.number)) and abs(n) < 1e300 else 1.0 for n in numbers] or 1.0
+    return [float(n) if isinstance(n, (int, float)) and abs(n) < 1e300 else 1.0 for n in numbers] or 1.0

@@ -17,20 +17,20 @@ from sandbox.frames import LENGTH, TOKEN, Code, printable
 from sandbox.launch import Zygote
 from sandbox.waiting import Spinner
 
-_REASONS: dict[int, tuple[Kind, str]] = {
-    getattr(signal, name): reason
-    for name, reason in {
-        "SIGXCPU": ("cpu", "used up its processor time"),
-        "SIGSYS": ("forbidden_call", "asked the kernel for something that is not allowed"),
-        "SIGSEGV": ("crashed", "segmentation fault, for example from recursion too deep"),
-        "SIGBUS": ("crashed", "bus error"),
-        "SIGFPE": ("crashed", "arithmetic fault"),
-        "SIGILL": ("crashed", "illegal instruction"),
-        "SIGABRT": ("crashed", "aborted by a library"),
-        "SIGKILL": ("crashed", "killed from outside, perhaps because the machine ran out of memory"),
-    }.items()
-    if hasattr(signal, name)
+_NAMED_REASONS: dict[str, tuple[Kind, str]] = {
+    "SIGXCPU": ("cpu", "used up its processor time"),
+    "SIGSYS": ("forbidden_call", "asked the kernel for something that is not allowed"),
+    "SIGSEGV": ("crashed", "segmentation fault, for example from recursion too deep"),
+    "SIGBUS": ("crashed", "bus error"),
+    "SIGFPE": ("crashed", "arithmetic fault"),
+    "SIGILL": ("crashed", "illegal instruction"),
+    "SIGABRT": ("crashed", "aborted by a library"),
+    "SIGKILL": ("crashed", "killed from outside, perhaps because the machine ran out of memory"),
 }
+_REASONS: dict[int, tuple[Kind, str]] = {
+    getattr(signal, name): reason for name, reason in _NAMED_REASONS.items() if hasattr(signal, name)
+}
+_CODES = frozenset(Code)
 
 
 class Connection(ABC):
@@ -43,7 +43,7 @@ class Connection(ABC):
     def __init__(self, outputs: memoryview) -> None:
         self.answer = outputs[: frames.HEADER_BYTES].cast("q")
         self.text_area = outputs[frames.TEXT_OFFSET : frames.TEXT_OFFSET + frames.TEXT_BYTES]
-        self.spinner = Spinner(self.answer, frames.DONE_SEQUENCE)
+        self.spinner = Spinner(self.answer, frames.DONE_SEQUENCE, self._read)
 
     @abstractmethod
     def send(self, data: bytes) -> None:
@@ -83,8 +83,10 @@ class Connection(ABC):
 
     def step(self, sequence: int) -> Code:
         """Ask for a step and wait for its end, as `receive` does."""
-        self.send(TOKEN.pack(sequence, 0))
-        return self._understand(sequence, self.spinner.wait(sequence, self._read))
+        token = TOKEN.pack(sequence, Code.DONE)
+        self.send(token)
+        frame = self.spinner.wait(sequence)
+        return Code.DONE if frame == token else self._understand(sequence, frame)
 
     def _understand(self, sequence: int, frame: bytes) -> Code:
         if len(frame) != TOKEN.size:
@@ -95,7 +97,7 @@ class Connection(ABC):
             raise (
                 self.fail("memory", "ran out of memory") if text == "memory" else self.fail("crashed", printable(text))
             )
-        if echoed != sequence or code not in Code.__members__.values():
+        if echoed != sequence or code not in _CODES:
             raise self.fail("protocol", "sent a frame that makes no sense")
         return Code(code)
 
@@ -124,6 +126,7 @@ class ZygoteConnection(Connection):
         self.open = True
 
     def limit(self, seconds: float) -> None:
+        """Set how long an answer may take."""
         if seconds != self.seconds:
             self.seconds = seconds
             whole, rest = divmod(max(seconds, 1e-3), 1)
@@ -132,9 +135,10 @@ class ZygoteConnection(Connection):
             self.line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, value)
 
     def send(self, data: bytes) -> None:
+        """Send bytes; see `Connection.send`."""
         try:
             sent = os.write(self.descriptor, data)
-            while sent < len(data):
+            while sent < len(data):  # larger than the line's buffer
                 sent += os.write(self.descriptor, data[sent:])
         except (BrokenPipeError, ConnectionResetError):
             raise self.fail(None, "") from None
@@ -150,6 +154,7 @@ class ZygoteConnection(Connection):
             return b""
 
     def fail(self, kind: Kind | None, detail: str) -> ChildFailed:
+        """Kill the child and describe what happened."""
         if kind is not None:
             self.close()
             return ChildFailed(kind, detail)
@@ -167,6 +172,7 @@ class ZygoteConnection(Connection):
                 signal.pidfd_send_signal(self.handle, signal.SIGKILL)
 
     def close(self) -> None:
+        """End the child and free everything; may be called again."""
         if self.open:
             self.kill()
             self.zygote.release(self.pid)

@@ -7,6 +7,8 @@ an error message, where only people read it.
 Does not defend against: what an allowed name does with absurd arguments (limits do that).
 """
 
+# ruff: noqa: N802, D102 - visitors are named after the nodes they visit
+
 import ast
 import difflib
 from collections.abc import Iterable
@@ -58,7 +60,7 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
 
     # -- names
 
-    def check_name(self, node: ast.AST, name: str | None, allow_magic_methods: bool = False) -> None:  # noqa: ARG002, FBT001, FBT002
+    def check_name(self, node: ast.AST, name: str | None, allow_magic_methods: bool = False) -> None:  # noqa: ARG002
         """Refuse names with two leading underscores; all others are decided where they are read."""
         if name is not None and name.startswith("__"):
             self.refuse(node, "name", f"the name `{name}` is not allowed: use one without leading underscores")

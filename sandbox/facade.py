@@ -51,7 +51,7 @@ def _guard(name: str) -> Callable[..., Any]:
             raise TypeError("an array must hold numbers")
         return made
 
-    del guarded.__wrapped__  # type: ignore[attr-defined]
+    del guarded.__wrapped__
     return guarded
 
 

@@ -8,7 +8,7 @@ Does not defend against: memory of the process outside Python objects (what nati
 gets that far without breaking the static layer, and a fresh child per seed set ends even that).
 """
 
-from types import FunctionType, MappingProxyType, ModuleType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np

@@ -182,7 +182,7 @@ class Sandbox:
             try:
                 berth.at_zygote(self._zygote(compiling=request.compiled), request, self._budget)
             except (OSError, EOFError) as error:
-                raise SandboxUnavailable(f"the sandbox process does not work: {error or 'it ended'}") from None
+                raise SandboxUnavailable(f"the sandbox process does not work: {type(error).__name__} {error}") from None
 
 
 class _CompilerFailedError(Exception):

@@ -9,23 +9,20 @@ every frame and every answer as hostile.
 import json
 import mmap
 import os
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sandbox import frames
+from sandbox.comparison import compare
 from sandbox.compilation import compile_rows
 from sandbox.compiled import CompiledRows, CompileFailed
-from sandbox.comparison import compare
 from sandbox.errors import Refused
 from sandbox.frames import Code, Operation
-from sandbox.load import Loaded, load
 from sandbox.levels import Mechanism
+from sandbox.load import Loaded, load
 from sandbox.lockdown import Bounds, seal
 from sandbox.placement import DTYPES, Placement, Slot, place, view
 from sandbox.rows import Block, PlainRows
@@ -78,7 +75,7 @@ class Line:
         self.header = memoryview(inputs)[: frames.HEADER_BYTES].cast("q")
         self.answer = memoryview(outputs)[: frames.HEADER_BYTES].cast("q")
         self.text = memoryview(outputs)[frames.TEXT_OFFSET : frames.TEXT_OFFSET + frames.TEXT_BYTES]
-        self.spinner = Spinner(self.header, frames.SEQUENCE)
+        self.spinner = Spinner(self.header, frames.SEQUENCE, self._token)
 
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes.
@@ -115,7 +112,13 @@ class Line:
         Raises:
             HungUp: at the end of the line.
         """
-        self.spinner.wait(sequence, lambda: self.read(frames.TOKEN.size))
+        self.spinner.wait(sequence)
+
+    def _token(self) -> bytes:
+        token = os.read(self.reader, frames.TOKEN.size)
+        if len(token) < frames.TOKEN.size:
+            raise HungUp
+        return token
 
 
 class Answering:

@@ -64,7 +64,9 @@ def _build(loaded: Loaded, layout: Layout, *, as_tuples: bool) -> Kernel:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    wanted = [line for line in lines if not line.startswith(("Failed in", "During:", "File ", "Overload", "- ", "Rejected"))]
+    wanted = [
+        line for line in lines if not line.startswith(("Failed in", "During:", "File ", "Overload", "- ", "Rejected"))
+    ]
     return f"{type(error).__name__}: {(wanted or lines or ['no reason given'])[0]}"
 
 
@@ -92,9 +94,7 @@ def _check_no_recursion(tree: ast.Module) -> None:
 
 def _namespace(loaded: Loaded) -> dict[str, Any]:
     assert loaded.tree is not None
-    survey = Survey.of(loaded.tree)
-    math_names = {name for name, homes in survey.modules.items() if homes == {"math"}}
-    tree = guards.GuardedTree(math_names, survey.bound).visit(copy.deepcopy(loaded.tree))
+    tree = guards.GuardedTree(Survey.of(loaded.tree)).visit(copy.deepcopy(loaded.tree))
     module = compile(ast.fix_missing_locations(tree), SOURCE_NAME, "exec", dont_inherit=True)
     codes = {code.co_name: code for code in module.co_consts if isinstance(code, CodeType)}
     namespace: dict[str, Any] = dict(guards.NAMESPACE)
@@ -115,7 +115,10 @@ def _function(plain: FunctionType, codes: dict[str, CodeType], namespace: dict[s
     function = FunctionType(code, namespace, plain.__name__)
     keyword_only = plain.__kwdefaults__ or {}
     names = code.co_varnames[plain.__code__.co_argcount : code.co_argcount]
-    function.__defaults__ = (*(plain.__defaults__ or ()), *(keyword_only[name] for name in names if name in keyword_only))
+    function.__defaults__ = (
+        *(plain.__defaults__ or ()),
+        *(keyword_only[name] for name in names if name in keyword_only),
+    )
     return function
 
 
@@ -266,7 +269,11 @@ class _Text:
             raise CompileFailed(f"it returns {answer}, not always a number")
         if isinstance(answer, types.Integer):
             return []
-        surprise = f"not np.isfinite({name})" if dtype == "float" else f"not (abs({name}) < 9.2e18 and {name} == np.floor({name}))"
+        surprise = (
+            f"not np.isfinite({name})"
+            if dtype == "float"
+            else f"not (abs({name}) < 9.2e18 and {name} == np.floor({name}))"
+        )
         return [f"{indent}if {surprise}:", f"{indent}    return row"]
 
     def _store_array(self, answer: types.Type) -> list[str]:
@@ -299,4 +306,3 @@ class _Text:
             "                return row",
             "            memory_out[row, k] = after[k]",
         ]
-

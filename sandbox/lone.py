@@ -55,9 +55,11 @@ class LoneConnection(Connection):
         self.late = False
 
     def limit(self, seconds: float) -> None:
+        """Set how long an answer may take."""
         self.seconds = seconds
 
     def send(self, data: bytes) -> None:
+        """Send bytes; see `Connection.send`."""
         try:
             sent = 0
             while sent < len(data):
@@ -84,10 +86,12 @@ class LoneConnection(Connection):
         self.process.kill()
 
     def fail(self, kind: Kind | None, detail: str) -> ChildFailed:
+        """Kill the child and describe what happened."""
         self.close()
         return ChildFailed(kind or "crashed", detail or f"ended on its own with code {self.process.returncode}")
 
     def close(self) -> None:
+        """End the child and free everything; may be called again."""
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
@@ -98,10 +102,10 @@ class LoneConnection(Connection):
 
 def live_alone(told: str) -> None:
     """The child's side: map the files, then live like any other child, but for the walls."""
-    from sandbox import inside  # noqa: PLC0415 - the parent has no use for it
-    from sandbox.levels import Mechanism  # noqa: PLC0415
-    from sandbox.lockdown import Bounds  # noqa: PLC0415
-    from sandbox.warm import warm_up  # noqa: PLC0415
+    from sandbox import inside
+    from sandbox.levels import Mechanism
+    from sandbox.lockdown import Bounds
+    from sandbox.warm import warm_up
 
     order = json.loads(told)
     reader, writer = os.dup(0), os.dup(1)

@@ -7,6 +7,8 @@ Does not defend against: state in module constants. They are frozen after they h
 tree does not show what a call returns.
 """
 
+# ruff: noqa: N802, D102 - visitors are named after the nodes they visit
+
 import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -202,7 +204,7 @@ class Rules(ExpressionRules):
         return self.visit(ast.fix_missing_locations(assignment))  # type: ignore[no-any-return]
 
     def _refuse_import(self, node: ast.stmt, module: str) -> NoReturn:
-        instead = allow.INSTEAD.get(module.split(".")[0], "`math` and `np` (numpy) are already there")
+        instead = allow.INSTEAD.get(module.split(".", maxsplit=1)[0], "`math` and `np` (numpy) are already there")
         self.refuse(node, "import", f"import of `{module}` is not allowed: {instead}")
 
     # -- match: values and sequences only, since a class pattern reads attributes by name

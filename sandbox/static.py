@@ -44,7 +44,7 @@ def restrict(source: str, layout: Layout) -> ast.Module:
     tree = parse(source)
     check_tree_size(tree)
     try:
-        tree = Rules(Survey.of(tree)).visit(tree)
+        tree = Rules(Survey.of(tree)).visit_Module(tree)
     except RecursionError:
         raise Refused("the program is nested too deep: split it into steps", rule="size") from None
     check_signature(tree, layout)

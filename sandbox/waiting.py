@@ -15,7 +15,7 @@ _LOOKS = 200
 _RETRY = 64
 """After so many waits that were slept through, try watching again."""
 
-_give_way = getattr(os, "sched_yield", None)
+_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Spinner:
@@ -24,31 +24,24 @@ class Spinner:
     Args:
         words: shared memory, as 8-byte words.
         place: which word.
+        receive: blocks until the frame is there that follows the word.
     """
 
-    def __init__(self, words: memoryview, place: int) -> None:
-        self.words, self.place = words, place
+    def __init__(self, words: memoryview, place: int, receive: Callable[[], bytes]) -> None:
+        self.words, self.place, self.receive = words, place, receive
         self.slept = 0
 
-    def wait(self, value: int, receive: Callable[[], bytes]) -> bytes:
-        """Wait until the word has `value`, then receive the frame that follows it.
-
-        Args:
-            value: to wait for.
-            receive: blocks until the frame is there.
-
-        Returns:
-            What `receive` returned.
-        """
-        start = perf_counter()
-        if _give_way is not None and (self.slept == 0 or self.slept >= _RETRY):
-            words, place, give_way = self.words, self.place, _give_way
-            for _ in range(_LOOKS):
-                if words[place] == value:
-                    break
-                give_way()
-            self.slept = 0
-        frame = receive()
-        if self.slept or perf_counter() - start > _SHORT:
+    def wait(self, value: int) -> bytes:
+        """Wait until the word has `value`; returns the frame that follows it."""
+        if self.slept and self.slept < _RETRY:
             self.slept += 1
+            return self.receive()
+        start = perf_counter()
+        words, place = self.words, self.place
+        for _ in range(_LOOKS):
+            if words[place] == value:
+                break
+            _give_way()
+        frame = self.receive()
+        self.slept = 1 if perf_counter() - start > _SHORT else 0
         return frame

@@ -20,7 +20,7 @@ from sandbox.load import load
 from sandbox.rows import PlainRows
 from sandbox.values import Field, Layout, ParameterField
 
-_SAMPLE = '''
+_SAMPLE = """
 SCALE = (0.5, 1.0)
 TABLE = np.array([1.0, 2.0])
 
@@ -39,7 +39,7 @@ def warm(a, b, n, memory, *, level=1.0, cap=2, weights=(0.1, 0.2), rule="first")
     if rule == "first":
         total = max(0.0, min(total, float(np.sum(b)) + math.sqrt(abs(a)) + x.sum()))
     return min(total, level * cap), memory
-'''
+"""
 
 _LAYOUT = Layout(
     entry="warm",

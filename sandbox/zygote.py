@@ -46,9 +46,8 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides when this ends, by hanging up
     warm_up(compiling=compiling)
-    with suppress(OSError):
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
-            file.write("1000")  # if the machine runs out of memory, this goes first
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
+        file.write("1000")  # if the machine runs out of memory, this goes first
     unprivileged = lockdown.drop_root() if allowed & Mechanism.UNPRIVILEGED else False
     lockdown.hide()
     watch = _watch(parent)
