@@ -73,18 +73,16 @@ class MemoryBudget:
             raise SandboxError("a shared memory budget needs Linux: run without one here")
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         deadline = time.monotonic() + self.wait_seconds
-        try:
-            while not self._take(descriptor, units):
-                if time.monotonic() > deadline:
-                    raise SandboxError(
-                        f"no {megabytes} MB free in the memory budget of {self.total_mb} MB for {self.wait_seconds:g} s: "
-                        "run fewer workers, or raise the budget"
-                    )
-                time.sleep(_PAUSE_SECONDS)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        return Reservation(descriptor)
+        reservation = Reservation(descriptor)
+        while not self._take(descriptor, units):
+            if time.monotonic() > deadline:
+                reservation.release()
+                raise SandboxError(
+                    f"no {megabytes} MB free in the memory budget of {self.total_mb} MB for {self.wait_seconds:g} s: "
+                    "run fewer workers, or raise the budget"
+                )
+            time.sleep(_PAUSE_SECONDS)
+        return reservation
 
     def _take(self, descriptor: int, units: int) -> bool:
         """Lock `units` free bytes, all or none. Byte 0 is held meanwhile, so that two takers do not each get half."""

@@ -4,7 +4,7 @@ Compiled code computes NaN, infinity or an arbitrary whole number where Python r
 run again by the plain loop, raising is all that a guard needs to do.
 """
 
-# ruff: noqa: N802, D102 - visitors are named after the nodes they visit
+# ruff: noqa: D102 - visitors are named after the nodes they visit
 
 import ast
 import math
@@ -17,14 +17,20 @@ from numba.extending import overload
 
 from sandbox.survey import Survey
 
-_OPTIONS: dict[str, Any] = {"boundscheck": True, "error_model": "python", "forceinline": True}
+_OPTIONS: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
+_INLINE = {**_OPTIONS, "forceinline": True}
 _TOO_LARGE = 9.2e18
 _PREFIX = "__guard_"
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function for compilation, with bounds checks and Python's rules for division."""
-    jitted: Callable[..., Any] = numba.njit(**_OPTIONS)(function)
+def jit(function: Callable[..., Any], *, inline: bool = True) -> Callable[..., Any]:
+    """Mark a function for compilation, with bounds checks and Python's rules for division.
+
+    Args:
+        function: plain Python.
+        inline: compile calls of it away; a call with arrays costs more than a short function.
+    """
+    jitted: Callable[..., Any] = numba.njit(**(_INLINE if inline else _OPTIONS))(function)
     return jitted
 
 
@@ -56,7 +62,7 @@ def _power(a: Any, b: Any) -> Any:
     return a**b
 
 
-@overload(_power, jit_options=_OPTIONS)
+@overload(_power, jit_options=_INLINE)
 def _overload_power(a, b):  # type: ignore[no-untyped-def] # numba compares its signature with those below
     whole = (types.Integer, types.Boolean)
     numbers = (*whole, types.Float)
@@ -88,7 +94,7 @@ def _sum(x: Any) -> Any:
     return x.sum()
 
 
-@overload(_sum, jit_options=_OPTIONS)
+@overload(_sum, jit_options=_INLINE)
 def _overload_sum(x):  # type: ignore[no-untyped-def]
     if isinstance(x, types.Array) and x.ndim == 1 and isinstance(x.dtype, (types.Float, types.Integer)):
         zero = 0.0 if isinstance(x.dtype, types.Float) else 0

@@ -21,6 +21,9 @@ from sandbox.survey import Survey
 from sandbox.values import Layout, ParameterField
 
 _MAX_TUPLE = 16
+_MAX_EXPANDED = 20_000
+"""Nodes of a program with all calls expanded, up to which calls are compiled away; a chain of functions that call each
+other ten times would else grow without bound."""
 _SCALARS = {"float": types.float64, "int": types.int64, "bool": types.boolean}
 
 
@@ -32,21 +35,21 @@ def build(loaded: Loaded, layout: Layout) -> Kernel:
     """
     if loaded.tree is None:
         raise CompileFailed("only programs that passed the static layer are compiled")
-    _check_no_recursion(loaded.tree)
+    inline = _expanded_size(loaded.tree) <= _MAX_EXPANDED
     vectors = [parameter for parameter in layout.parameters if parameter.size is not None]
     small = all((parameter.size or 0) <= _MAX_TUPLE for parameter in vectors)
     failure = CompileFailed("")
     for as_tuples in (True, False) if vectors and small else (not vectors,):
         try:
-            return _build(loaded, layout, as_tuples=as_tuples)
+            return _build(loaded, layout, as_tuples=as_tuples, inline=inline)
         except CompileFailed as failed:
             failure = failed
     raise failure
 
 
-def _build(loaded: Loaded, layout: Layout, *, as_tuples: bool) -> Kernel:
+def _build(loaded: Loaded, layout: Layout, *, as_tuples: bool, inline: bool) -> Kernel:
     try:
-        namespace = _namespace(loaded)
+        namespace = _namespace(loaded, inline=inline)
         entry = namespace[layout.entry]
         answer = _answer_type(entry, layout, as_tuples=as_tuples)
         text = _Text(layout, answer, as_tuples=as_tuples).loop()
@@ -70,29 +73,31 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {(wanted or lines or ['no reason given'])[0]}"
 
 
-def _check_no_recursion(tree: ast.Module) -> None:
-    """Compiled recursion has no limit but the stack, so recursive programs run plain."""
-    calls = {
-        node.name: {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef)
-    }
-    for name in calls:
-        seen: set[str] = set()
-        open_names = set(calls[name])
-        while open_names:
-            called = open_names.pop()
-            if called == name:
-                raise CompileFailed(f"`{name}` calls itself")
-            if called in calls and called not in seen:
-                seen.add(called)
-                open_names |= calls[called]
+def _expanded_size(tree: ast.Module) -> int:
+    """Nodes of the program with every call of its functions replaced by the function's body.
+
+    Raises:
+        CompileFailed: if a function can reach itself: compiled recursion has no limit but the stack.
+    """
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    sizes: dict[str, int] = {}
+
+    def size(name: str, around: tuple[str, ...]) -> int:
+        if name in around:
+            raise CompileFailed(f"`{name}` calls itself")
+        if name not in sizes:
+            nodes = list(ast.walk(functions[name]))
+            used = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in functions]
+            sizes[name] = len(nodes) + sum(size(other, (*around, name)) for other in used)
+        return sizes[name]
+
+    return sum(size(name, ()) for name in functions)
 
 
 # -- the program's functions, for numba
 
 
-def _namespace(loaded: Loaded) -> dict[str, Any]:
+def _namespace(loaded: Loaded, *, inline: bool) -> dict[str, Any]:
     assert loaded.tree is not None
     tree = guards.GuardedTree(Survey.of(loaded.tree)).visit(copy.deepcopy(loaded.tree))
     module = compile(ast.fix_missing_locations(tree), SOURCE_NAME, "exec", dont_inherit=True)
@@ -102,7 +107,7 @@ def _namespace(loaded: Loaded) -> dict[str, Any]:
         if name == "__builtins__":
             continue
         if type(value) is FunctionType and value not in facade.CALLABLES:
-            namespace[name] = guards.jit(_function(value, codes, namespace))
+            namespace[name] = guards.jit(_function(value, codes, namespace), inline=inline)
         else:
             namespace[name] = _real(value)
     return namespace
