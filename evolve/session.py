@@ -17,7 +17,7 @@ from evolve.instances import data_digest
 from evolve.problem import Problem, Split
 from evolve.program import read_program
 from evolve.proposers.base import Proposer
-from evolve.proposers.genetic import GeneticProposer, extract_skills
+from evolve.proposers.genetic import Genetic, extract_skills
 from evolve.registry import load_problem
 from evolve.search.credit import Credit
 from evolve.search.engine import Engine
@@ -186,7 +186,7 @@ def _setup(settings: RunSettings, *, weak_sandbox: bool) -> Setup:
 
 def _proposer(settings: RunSettings) -> Proposer:
     assert settings.proposer == "genetic"
-    return GeneticProposer()
+    return Genetic()
 
 
 def _state(problem: Problem[Any, Any], settings: RunSettings, proposer: Proposer) -> SearchState:

@@ -17,8 +17,8 @@ def doctor() -> None:
 
     report = probe()
     console = Console()
-    table = Table("mechanism", "here", "what to do")
-    for mechanism in report.mechanisms:
-        table.add_row(mechanism.name, "yes" if mechanism.present else "no", mechanism.advice)
+    table = Table("wall", "here", "what it is for", "what to do")
+    for wall in report.mechanisms:
+        table.add_row(wall.name, "yes" if wall.present else "no", wall.purpose, wall.remedy)
     console.print(table)
     console.print(f"sandbox level: [bold]{report.level}[/bold]", highlight=False)

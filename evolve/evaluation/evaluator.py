@@ -18,7 +18,7 @@ from evolve.problem import Evidence, Instance, Outcome, Problem, Split
 from evolve.program import Program, read_program
 from evolve.registry import load_problem
 from evolve.space import Space
-from sandbox import Child, ChildFailed, Refused, Sandbox
+from sandbox import Child, ChildFailed, Level, Limits, Refused, Sandbox
 
 COMPILE_FROM = 200_000
 """Row-steps per candidate from which compiling it pays: it costs about as much as that many plain steps."""
@@ -71,7 +71,8 @@ class Evaluator:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.problem: Problem[Any, Any] = load_problem(setup.problem, dict(setup.values))
-        self.sandbox = Sandbox(allow_weak=setup.weak_sandbox)
+        self.sandbox = Sandbox(require=Level.LANGUAGE_ONLY if setup.weak_sandbox else Level.OS_PARTIAL)
+        self.level = self.sandbox.level
         self._instances: dict[Split, Sequence[Instance]] = {}
 
     def close(self) -> None:
@@ -114,7 +115,7 @@ class Evaluator:
         return self._instances[split]
 
     @cached_property
-    def _limits(self) -> Any:
+    def _limits(self) -> Limits:
         return child_limits(self.problem.limits, self.setup.limits)
 
     def _spawn(self, program: Program, row_steps: float, *, compiled: bool | None = None) -> Child:

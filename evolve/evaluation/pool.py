@@ -131,7 +131,7 @@ class Pool:
     async def _start(self) -> _Worker:
         ours, theirs = socket.socketpair()
         with theirs:
-            command = [sys.executable, "-m", "evolve.evaluation.worker", str(theirs.fileno())]
+            command = [sys.executable, "-P", "-m", "evolve.evaluation.worker", str(theirs.fileno()), str(os.getpid())]
             process = subprocess.Popen(  # noqa: S603 - our own module
                 command, pass_fds=[theirs.fileno()], env=clean_environment(), stdin=subprocess.DEVNULL
             )

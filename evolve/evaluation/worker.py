@@ -1,10 +1,11 @@
-"""A trusted worker process: `python -m evolve.evaluation.worker FD`, started and ended by the pool.
+"""A trusted worker process: `python -m evolve.evaluation.worker FD PARENT`, started and ended by the pool.
 
 It reads tasks from the socket FD and writes results back, one at a time, as length-prefixed pickles: both ends are ours. A
 candidate never runs here but in a locked child, which has no way to this socket. When the main process goes, however it
 goes, the worker goes with it.
 """
 
+import ctypes
 import os
 import pickle
 import signal
@@ -14,6 +15,8 @@ import sys
 from typing import Any
 
 HEADER = struct.Struct("<Q")
+
+_PR_SET_PDEATHSIG = 1
 
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
 """One core per worker: parallel work is across tickets."""
@@ -50,15 +53,21 @@ def main() -> None:
     connection = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process, which ends its workers itself
     os.environ.update(ENVIRONMENT)
-    from sandbox import end_with_parent
-
-    end_with_parent()
+    _end_with_parent(int(sys.argv[2]))
     try:
         _serve(connection)
     except (EOFError, ConnectionError):
         pass
     finally:
         connection.close()
+
+
+def _end_with_parent(parent: int) -> None:
+    """Have the kernel end this process when its parent ends, even while it computes and does not read its socket."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            raise SystemExit(1)  # it ended before we could ask
 
 
 def _serve(connection: socket.socket) -> None:
@@ -72,7 +81,7 @@ def _serve(connection: socket.socket) -> None:
         send(connection, error)
         return
     try:
-        send(connection, evaluator.sandbox.level)
+        send(connection, str(evaluator.level))
         while True:
             send(connection, evaluator.run(receive(connection)))
     finally:

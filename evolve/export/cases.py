@@ -12,7 +12,7 @@ from evolve.problem import Argument, Per, Problem
 from evolve.program import Program
 from evolve.settings import LimitSettings
 from evolve.space import Value
-from sandbox import Sandbox
+from sandbox import Level, Sandbox
 
 CASES = 5
 ANY_LENGTH = 8
@@ -38,7 +38,7 @@ def make_cases(problem: Problem[Any, Any], program: Program, values: Mapping[str
     theta = space.warm_start(values)[None, :]
     rows = np.arange(CASES)
     arrays = {argument.name: _draw(argument, rng) for argument in signature.arguments}
-    with Sandbox(allow_weak=True) as sandbox:
+    with Sandbox(require=Level.LANGUAGE_ONLY) as sandbox:
         limits = child_limits(problem.limits, LimitSettings())
         layout = block_layout(signature, space)
         with sandbox.spawn(program.source, layout, limits=limits, max_rows=CASES, compiled=False) as child:
@@ -56,7 +56,7 @@ def make_cases(problem: Problem[Any, Any], program: Program, values: Mapping[str
             name: (array if per.get(name) is Per.BLOCK else array[row]).tolist() for name, array in arrays.items()
         }
         answer: Any = block.actions[row].tolist()
-        if signature.memory:
+        if block.memory is not None:
             answer = (answer, block.memory[row].tolist())
         cases.append(Case(chosen, answer))
     return cases

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, ProgramRecord, RunRecord
+from evolve.annotations import literal
 from evolve.errors import ExportError, ProgramError
 from evolve.export.cases import Case, make_cases
 from evolve.problem import Problem, Signature
-from evolve.program import Program, literal, read_program
+from evolve.program import Program, read_program
 from evolve.registry import load_problem
 from evolve.search.population import typical
 from evolve.space import Categorical, Integer, Parameter
@@ -163,8 +164,11 @@ def _test_source(name: str, signature: Signature, cases: Sequence[Case]) -> str:
     ]
     for case in cases:
         arguments = ", ".join(f"{key}={_value_source(value)}" for key, value in case.arguments.items())
+        answer = case.answer if signature.memory else [case.answer]
         call = f"{signature.entry}({arguments})"
-        lines.append(f"    np.testing.assert_allclose({call}, {_value_source(case.answer)}, rtol=1e-9, atol=1e-9)")
+        for place, expected in enumerate(answer):
+            found = f"{call}[{place}]" if signature.memory else call
+            lines.append(f"    np.testing.assert_allclose({found}, {_value_source(expected)}, rtol=1e-9, atol=1e-9)")
     return "\n".join(lines) + "\n"
 
 

@@ -15,7 +15,7 @@ from evolve.proposers.base import Skill
 from evolve.search.credit import Credit
 from evolve.search.known import Known
 from evolve.search.migration import routes
-from evolve.search.population import Island, Member
+from evolve.search.population import Island, Member, typical
 from evolve.search.skills import SkillBook
 from evolve.settings import RunSettings
 
@@ -139,7 +139,7 @@ class SearchState:
         if gain < CLEAR_GAIN:
             return []
         events: list[EventRecord] = []
-        for skill in self.extract(parent.program, member.program):
+        for skill in self.extract(self._tuned(parent), self._tuned(member)):
             admitted = Skill(
                 name=f"{record.name}.{len(events)}", code=skill.code, parameters=skill.parameters,
                 description=skill.description, gain=gain,
@@ -148,6 +148,10 @@ class SearchState:
                 events.append(EventRecord(kind="skill", ticket=record.number, key=f"skill-{admitted.name}",
                                           data={"name": admitted.name, "code": admitted.code, "gain": gain}))  # fmt: skip
         return events
+
+    def _tuned(self, member: Member) -> Program:
+        """A member's program with its tuned values as defaults."""
+        return self.read(member.program.with_values(typical(member.values)))
 
     def _migrate(self, ticket: int) -> list[EventRecord]:
         islands = self.settings.islands
