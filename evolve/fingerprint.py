@@ -16,6 +16,7 @@ from typing import Any
 
 from evolve.annotations import domain_text
 from evolve.program import Program
+from evolve.trees import walk
 
 _COMMUTATIVE = (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 _TURNED: dict[type[ast.cmpop], str] = {ast.Gt: "Lt", ast.GtE: "LtE"}
@@ -34,7 +35,7 @@ def fingerprint(program: Program, positional: Iterable[str]) -> str:
 def _bound_names(tree: ast.AST) -> set[str]:
     """Names that the program itself binds: only these may be renamed."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store):
                 names.add(node.id)

@@ -87,7 +87,7 @@ class LimitSettings(_Section):
     start_seconds: Annotated[float, Field(gt=0)] | None = None
     call_seconds: Annotated[float, Field(gt=0)] | None = None
     cpu_seconds: Annotated[float, Field(gt=0)] | None = None
-    memory_mb: Annotated[float, Field(gt=0)] | None = None
+    memory_mb: Annotated[int, Field(gt=0)] | None = None
     evaluation_seconds: Annotated[float, Field(gt=0)] = 600.0
 
 

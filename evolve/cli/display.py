@@ -93,8 +93,10 @@ class PlainDisplay(Display):
     def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
         self.run, self.state, self.tickets = run, state, settings.tickets
         self.began = self.last = time.monotonic()
-        self._line(f"run {run.id}: {settings.tickets} tickets, {settings.islands.count} islands, seed {settings.seed}; "
-                   f"archive {self.archive}")  # fmt: skip
+        self._line(
+            f"run {run.id}: {settings.tickets} tickets, {settings.islands.count} islands, seed {settings.seed}; "
+            f"archive {self.archive}"
+        )
 
     @override
     def committed(self, record: ProgramRecord) -> None:
@@ -104,7 +106,7 @@ class PlainDisplay(Display):
                 if record.train_score is not None
                 else record.reason
             )
-            self._line(f"{record.role} {record.label}: {record.status}, {score}")  # fmt: skip
+            self._line(f"{record.role} {record.label}: {record.status}, {score}")
         elif time.monotonic() - self.last >= self.every or record.number + 1 == self.tickets:
             self.last = time.monotonic()
             self._line(progress_line(self.state, self.tickets, self.last - self.began))
@@ -171,10 +173,19 @@ class JsonDisplay(Display):
     @override
     def committed(self, record: ProgramRecord) -> None:
         self._write(
-            event=record.role, run=self.run, name=record.name, label=record.label, island=record.island,
-            operator=record.operator, status=record.status, reason=record.reason, train=record.train_score,
-            validation=record.validation_score, evaluations=record.evaluations, seconds=round(record.seconds, 4),
-        )  # fmt: skip
+            event=record.role,
+            run=self.run,
+            name=record.name,
+            label=record.label,
+            island=record.island,
+            operator=record.operator,
+            status=record.status,
+            reason=record.reason,
+            train=record.train_score,
+            validation=record.validation_score,
+            evaluations=record.evaluations,
+            seconds=round(record.seconds, 4),
+        )
 
     @override
     def finishing(self) -> None:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -60,9 +60,10 @@ def find_program(store: "Archive", reference: str) -> tuple["RunRecord", "Progra
 
 def best_records(store: "Archive", run: "RunRecord", count: int) -> list["ProgramRecord"]:
     """The evolved and seed programs that are best on validation, best first."""
+    roles: tuple[Literal["ticket", "seed"], ...] = ("ticket", "seed")
+    found = [record for role in roles for record in store.best(run.id, "validation", count, role=role)]
     sign = -1.0 if run.direction == "maximize" else 1.0
-    scored = [r for r in store.programs(run.id, status="ok") if r.role != "baseline" and r.validation_score is not None]
-    return sorted(scored, key=lambda r: (sign * (r.validation_score or 0.0), r.size, r.name))[:count]
+    return sorted(found, key=lambda r: (sign * (r.validation_score or 0.0), r.size, r.name))[:count]
 
 
 def _console() -> "Console":
@@ -88,15 +89,34 @@ def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = Fals
             rows.append((run, sum(tally.values()), tally.get("ok", 0), best[0] if best else None))
     if json_lines:
         for run, tickets, scored, top in rows:
-            _print_json({"run": run.id, "problem": run.problem, "seed": run.seed, "status": run.status, "reason": run.reason,
-                         "tickets": tickets, "scored": scored, "best": top.name if top else None,
-                         "validation": top.validation_score if top else None, "created": run.created.isoformat()})  # fmt: skip
+            _print_json(
+                {
+                    "run": run.id,
+                    "problem": run.problem,
+                    "seed": run.seed,
+                    "status": run.status,
+                    "reason": run.reason,
+                    "tickets": tickets,
+                    "scored": scored,
+                    "best": top.name if top else None,
+                    "validation": top.validation_score if top else None,
+                    "created": run.created.isoformat(),
+                }
+            )
         return
     table = Table("run", "problem", "seed", "status", "tickets", "scored", "best", "validation", "started")
     for run, tickets, scored, top in rows:
-        table.add_row(run.id, run.problem, str(run.seed), run.status, f"{tickets}/{run.settings.get('tickets', '?')}",
-                      str(scored), top.name if top else "", _score(top.validation_score if top else None),
-                      f"{run.created:%Y-%m-%d %H:%M}")  # fmt: skip
+        table.add_row(
+            run.id,
+            run.problem,
+            str(run.seed),
+            run.status,
+            f"{tickets}/{run.settings.get('tickets', '?')}",
+            str(scored),
+            top.name if top else "",
+            _score(top.validation_score if top else None),
+            f"{run.created:%Y-%m-%d %H:%M}",
+        )
     _console().print(table)
 
 
@@ -155,12 +175,22 @@ def _print_groups(console: "Console", record: "ProgramRecord") -> None:
 
 def _as_json(run: "RunRecord", record: "ProgramRecord") -> dict[str, Any]:
     return {
-        "run": run.id, "name": record.name, "label": record.label, "role": record.role, "status": record.status,
-        "reason": record.reason, "source": record.source, "values": record.values, "train": record.train_score,
-        "validation": record.validation_score, "operator": record.operator, "island": record.island,
+        "run": run.id,
+        "name": record.name,
+        "label": record.label,
+        "role": record.role,
+        "status": record.status,
+        "reason": record.reason,
+        "source": record.source,
+        "values": record.values,
+        "train": record.train_score,
+        "validation": record.validation_score,
+        "operator": record.operator,
+        "island": record.island,
         "parents": [[edge.name, edge.role] for edge in record.parents],
-        "outcomes": [[o.split, o.instance, o.score] for o in record.outcomes], "descriptors": record.descriptors,
-    }  # fmt: skip
+        "outcomes": [[o.split, o.instance, o.score] for o in record.outcomes],
+        "descriptors": record.descriptors,
+    }
 
 
 def tuned_source(record: "ProgramRecord", run: "RunRecord") -> str:
@@ -193,14 +223,30 @@ def best(
         baselines = list(store.programs(run.id, role="baseline", status="ok"))
     if json_lines:
         for record in (*records, *baselines):
-            _print_json({"run": run.id, "name": record.name, "label": record.label, "role": record.role,
-                         "train": record.train_score, "validation": record.validation_score, "size": record.size})  # fmt: skip
+            _print_json(
+                {
+                    "run": run.id,
+                    "name": record.name,
+                    "label": record.label,
+                    "role": record.role,
+                    "train": record.train_score,
+                    "validation": record.validation_score,
+                    "size": record.size,
+                }
+            )
         return
     table = Table("program", "", "train", "validation", "size", "operator", "from")
     for record in (*records, *baselines):
         origin = ", ".join(edge.name for edge in record.parents if edge.role != "skill")
-        table.add_row(record.name, record.label, _score(record.train_score), _score(record.validation_score), str(record.size),
-                      record.operator, origin)  # fmt: skip
+        table.add_row(
+            record.name,
+            record.label,
+            _score(record.train_score),
+            _score(record.validation_score),
+            str(record.size),
+            record.operator,
+            origin,
+        )
     _console().print(table)
 
 
@@ -217,8 +263,15 @@ def lineage(
     known[record.name] = record
     if json_lines:
         for item in known.values():
-            _print_json({"name": item.name, "operator": item.operator, "train": item.train_score, "validation": item.validation_score,
-                         "parents": [[edge.name, edge.role] for edge in item.parents]})  # fmt: skip
+            _print_json(
+                {
+                    "name": item.name,
+                    "operator": item.operator,
+                    "train": item.train_score,
+                    "validation": item.validation_score,
+                    "parents": [[edge.name, edge.role] for edge in item.parents],
+                }
+            )
         return
     tree = Tree(_lineage_line(record))
     _grow(tree, record, known, migrations, {record.name})
@@ -243,7 +296,8 @@ def _grow(
 
 def _lineage_line(record: "ProgramRecord") -> str:
     note = record.proposal.note if record.proposal else record.label
-    return f"{record.name}  train {_score(record.train_score)}  validation {_score(record.validation_score)}  {record.operator}: {note}"
+    scores = f"train {_score(record.train_score)}  validation {_score(record.validation_score)}"
+    return f"{record.name}  {scores}  {record.operator}: {note}"
 
 
 def diff(
@@ -267,9 +321,12 @@ def diff(
         else:
             raise RunError(f"{record.name} has no parent; name another program to compare with")
     lines = difflib.unified_diff(
-        tuned_source(other, other_run).splitlines(), tuned_source(record, run).splitlines(),
-        f"{other_run.id}:{other.name}", f"{run.id}:{record.name}", lineterm="",
-    )  # fmt: skip
+        tuned_source(other, other_run).splitlines(),
+        tuned_source(record, run).splitlines(),
+        f"{other_run.id}:{other.name}",
+        f"{run.id}:{record.name}",
+        lineterm="",
+    )
     text = "\n".join(lines)
     _console().print(Syntax(text, "diff", background_color="default") if text else "no difference")
 

@@ -33,9 +33,15 @@ class LiveDisplay(PlainDisplay):
     def __init__(self, console: Console, archive: str) -> None:
         super().__init__(console, archive)
         self._bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-            TextColumn("left"), TimeRemainingColumn(), console=console, expand=False,
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            expand=False,
+        )
         self._task = self._bar.add_task("starting the workers", total=None)
         self._latest: dict[int, ProgramRecord] = {}
         self._recent: deque[tuple[float, int]] = deque()

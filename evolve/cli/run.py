@@ -96,9 +96,13 @@ def run(
     Ctrl-C stops cleanly; evolve resume goes on where it stopped.
     """
     flags = {
-        "problem": problem, "tickets": tickets, "islands.count": islands, "seed": seed, "tuning.vectors": tune,
+        "problem": problem,
+        "tickets": tickets,
+        "islands.count": islands,
+        "seed": seed,
+        "tuning.vectors": tune,
         "budget_evaluations": budget,
-    }  # fmt: skip
+    }
     chosen = _settings(flags, settings or [], config)
 
     def work(store: "Archive", display: "Display") -> "Result":

@@ -84,13 +84,15 @@ class Evaluator:
         began, cpu = time.perf_counter(), _cpu_seconds()
         try:
             evaluation = self._run(task)
-        except (ProgramError, Refused) as refusal:
-            evaluation = Evaluation(status=Status.REFUSED, reason=str(refusal))
+        except ProgramError as refusal:
+            evaluation = Evaluation(status=Status.REFUSED, kind=refusal.kind, reason=str(refusal))
+        except Refused as refusal:
+            evaluation = Evaluation(status=Status.REFUSED, kind=refusal.rule, reason=str(refusal))
         except ProgramFailed as failure:
             evaluation = Evaluation(status=failure.status, reason=failure.reason)
         except ChildFailed as failure:
             status = _CHILD_STATUS.get(failure.kind, Status.CRASHED)
-            evaluation = Evaluation(status=status, reason=str(failure))
+            evaluation = Evaluation(status=status, kind=failure.kind, reason=str(failure))
         except EvolveError as error:
             evaluation = Evaluation(status=Status.EVALUATOR, reason=str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything: it costs one evaluation

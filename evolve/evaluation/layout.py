@@ -13,11 +13,15 @@ def block_layout(signature: Signature, space: Space) -> Layout:
     """The block that a program of this signature and space answers."""
     fields = tuple(
         Field(
-            name=argument.name, dtype=argument.dtype, shape=argument.shape, per=argument.per.value,
-            low=argument.low, high=argument.high,
+            name=argument.name,
+            dtype=argument.dtype,
+            shape=argument.shape,
+            per=argument.per.value,
+            low=argument.low,
+            high=argument.high,
         )
         for argument in signature.arguments
-    )  # fmt: skip
+    )
     action = signature.action
     output = Output(dtype=action.dtype, shape=action.shape, low=action.low, high=action.high, clip=action.clip)
     return Layout(

@@ -105,13 +105,15 @@ class RowPolicy:
 class CallPolicy:
     """A locked program for one row of the form `evaluate_one`: a call may bring as many candidates as it likes.
 
-    What the row remembers goes from call to call, so a signature with memory takes one candidate per call.
+    Arguments per row come with the candidates in front, or bare for a single one; all others come bare. What the row
+    remembers goes from call to call, so a signature with memory takes one candidate per call.
     """
 
     def __init__(self, child: Child, signature: Signature, theta: Floats) -> None:
         self._child, self._theta = child, theta[None, :]
         self._memory: Floats | None = np.zeros((1, signature.memory)) if signature.memory else None
         self._per_row = [argument.name for argument in signature.arguments if argument.per is Per.ROW]
+        self._per_instance = [argument.name for argument in signature.arguments if argument.per is Per.INSTANCE]
         self._shapes = {argument.name: len(argument.shape) for argument in signature.arguments}
         self.rows = 0
         self.instance = np.zeros(0, dtype=np.intp)
@@ -125,6 +127,7 @@ class CallPolicy:
         """
         arrays = {name: np.asarray(value) for name, value in observations.items()}
         single = all(arrays[name].ndim == self._shapes[name] for name in self._per_row)
+        arrays.update({name: arrays[name][None] for name in self._per_instance})
         if single:
             arrays.update({name: arrays[name][None] for name in self._per_row})
         self._bind(len(arrays[self._per_row[0]]) if self._per_row else 1)

@@ -124,6 +124,7 @@ class Evaluation:
 
     Args:
         status: how it ended.
+        kind: which rule was broken or which limit met, one word, where there is one.
         reason: one line for people and prompts where it did not end well.
         values: the parameters that the scores belong to.
         scores: mean score per split.
@@ -138,6 +139,7 @@ class Evaluation:
     """
 
     status: Status
+    kind: str = ""
     reason: str = ""
     values: Values = field(default_factory=dict)
     scores: Mapping[Split, float] = field(default_factory=dict)

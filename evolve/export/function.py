@@ -111,7 +111,9 @@ def _uses(tree: ast.AST, name: str) -> bool:
 def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: RunRecord, ancestry: str) -> str:
     settings = " ".join(f"--set {key}={value}" for key, value in run.settings["set"].items())
     command = f"evolve run {run.settings['problem']} {settings} --seed {run.seed} --tickets {run.settings['tickets']}"
-    scores = f"train {record.train_score:.6g}, validation {record.validation_score:.6g} ({problem.direction} is the aim)"
+    scores = (
+        f"train {record.train_score:.6g}, validation {record.validation_score:.6g} ({problem.direction} is the aim)"
+    )
     lines = [
         f"A decision rule for problem {problem.name}, evolved as {run.id}:{record.name}.",
         "",

@@ -25,8 +25,11 @@ def progress_picture(result: Result) -> bytes:
         style = "-" if reference and label == reference[0] else ":"
         axes.axhline(member.validation, color="grey", linewidth=1, linestyle=style)
         axes.annotate(label, (1.0, member.validation), xycoords=("axes fraction", "data"), fontsize=7, va="center")
-    _zoom(axes, [y for _, member in tickets for y in (member.score, member.validation)],
-          [member.validation for member in state.baselines.values()])  # fmt: skip
+    _zoom(
+        axes,
+        [y for _, member in tickets for y in (member.score, member.validation)],
+        [member.validation for member in state.baselines.values()],
+    )
     axes.set_xlabel("ticket")
     axes.set_ylabel(f"score ({result.problem.direction} is the aim)")
     axes.set_title(

@@ -69,8 +69,10 @@ def _scores_table(result: Result, finals: Finals) -> Table:
     for final, kind in rows:
         if not final.scores:
             continue
-        cells = [Text(f"{final.mean(split):.5g}", style="bold green" if best[split] == final.name else "")
-                 for split in ("train", "validation", "holdout")]  # fmt: skip
+        cells = [
+            Text(f"{final.mean(split):.5g}", style="bold green" if best[split] == final.name else "")
+            for split in ("train", "validation", "holdout")
+        ]
         table.add_row(final.label, f"{kind}{', marked' if final.mark else ''}", *cells)
     return table
 
@@ -114,11 +116,13 @@ def summary_data(result: Result) -> Mapping[str, Any]:
     data["champion"] = finals.champion.name
     data["programs"] = [
         {
-            "name": final.name, "label": final.label, "mark": final.mark,
+            "name": final.name,
+            "label": final.label,
+            "mark": final.mark,
             "scores": {split: final.mean(split) for split in final.scores},
         }
         for final in (*finals.finalists, *finals.baselines)
-    ]  # fmt: skip
+    ]
     data["holdout_differences"] = {
         baseline.label: {
             "mean": d.mean,

@@ -26,7 +26,7 @@ def read_candidate(source: str, signature: Signature) -> Candidate:
     try:
         program = read_program(source, signature.entry, signature.positional)
     except ProgramError as error:
-        fault = Evaluation(status=Status.REFUSED, reason=f"{error.kind}: {error}")
+        fault = Evaluation(status=Status.REFUSED, kind=error.kind, reason=str(error))
         return Candidate(source, fault=fault)
     size = sum(1 for _ in ast.walk(program.tree))
     return Candidate(program.source, fingerprint(program, signature.positional), size)
@@ -57,6 +57,7 @@ def program_record(
         island=island,
         operator=operator,
         status=evaluation.status.value,
+        kind=evaluation.kind,
         reason=evaluation.reason,
         source=candidate.source,
         values=evaluation.values,
@@ -104,6 +105,16 @@ def _tuning(evaluation: Evaluation) -> TuningRecord | None:
 def as_duplicate(record: ProgramRecord, first: str) -> ProgramRecord:
     """The record of a program that was evaluated although `first`, committed meanwhile, is the same."""
     return replace(
-        record, status=Status.DUPLICATE.value, reason=f"the same program as {first}", values={}, train_score=None,
-        validation_score=None, descriptors={}, tuning=None, outcomes=(), evaluations=0, compiled=None,
-    )  # fmt: skip
+        record,
+        status=Status.DUPLICATE.value,
+        kind="",
+        reason=f"the same program as {first}",
+        values={},
+        train_score=None,
+        validation_score=None,
+        descriptors={},
+        tuning=None,
+        outcomes=(),
+        evaluations=0,
+        compiled=None,
+    )

@@ -107,9 +107,15 @@ class Engine:
         candidate = read_candidate(source, self.problem.signature)
         evaluation = await self._tune(candidate, role, number, {})
         return program_record(
-            name=name, role=role, number=number, label=label, operator=role, candidate=candidate,
-            evaluation=evaluation, level=self.level,
-        )  # fmt: skip
+            name=name,
+            role=role,
+            number=number,
+            label=label,
+            operator=role,
+            candidate=candidate,
+            evaluation=evaluation,
+            level=self.level,
+        )
 
     async def _tune(self, candidate: Candidate, role: str, number: int, start: Values) -> Evaluation:
         if candidate.fault is not None:
@@ -118,10 +124,13 @@ class Engine:
         assert isinstance(seed.entropy, int)
         return await self._evaluate(
             TuneTask(
-                source=candidate.source, start=start, tuning=self.settings.tuning,
-                entropy=seed.entropy, spawn_key=tuple(seed.spawn_key),
+                source=candidate.source,
+                start=start,
+                tuning=self.settings.tuning,
+                entropy=seed.entropy,
+                spawn_key=tuple(seed.spawn_key),
             )
-        )  # fmt: skip
+        )
 
     # -- tickets
 
@@ -224,11 +233,18 @@ class Engine:
     ) -> ProgramRecord:
         request = ticket.request
         return program_record(
-            name=f"t{ticket.number}", role="ticket", number=ticket.number, island=request.island,
-            operator=proposal.operator if proposal else request.operator, candidate=candidate, evaluation=evaluation,
-            level=self.level, parents=_edges(proposal, request), proposer=self.proposer.name,
+            name=f"t{ticket.number}",
+            role="ticket",
+            number=ticket.number,
+            island=request.island,
+            operator=proposal.operator if proposal else request.operator,
+            candidate=candidate,
+            evaluation=evaluation,
+            level=self.level,
+            parents=_edges(proposal, request),
+            proposer=self.proposer.name,
             note=proposal.note if proposal else "",
-        )  # fmt: skip
+        )
 
     # -- commits
 
@@ -236,8 +252,8 @@ class Engine:
         record = self._settled(record)
         self._in_flight.pop(record.fingerprint, None)
         self._worst_case = max(self._worst_case, record.evaluations)
-        events = self.state.apply(record)
-        self.archive.commit(self.run_id, programs=[record], events=events)
+        follows = self.state.apply(record)
+        self.archive.commit(self.run_id, programs=[record], events=follows.events, skills=follows.skills)
         self._notify(record)
 
     def _settled(self, record: ProgramRecord) -> ProgramRecord:

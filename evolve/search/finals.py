@@ -129,16 +129,25 @@ def _archived_scores(archive: Archive, run: str, name: str) -> Mapping[str, Mapp
 
 def _final(label: str, member: Member, evaluation: Evaluation, archived: Mapping[str, Mapping[str, float]]) -> Final:
     if evaluation.status is not Status.OK:
-        return Final(name=member.name, label=label, member=member, scores={},
-                     mark=f"failed when scored again: {evaluation.reason}")  # fmt: skip
+        return Final(
+            name=member.name,
+            label=label,
+            member=member,
+            scores={},
+            mark=f"failed when scored again: {evaluation.reason}",
+        )
     scores: Scores = {
         split: {key: outcome.score for key, outcome in outcomes.items()}
         for split, outcomes in evaluation.outcomes.items()
     }
     return Final(
-        name=member.name, label=label, member=member, scores=scores, mark=_unrepeated(scores, archived),
+        name=member.name,
+        label=label,
+        member=member,
+        scores=scores,
+        mark=_unrepeated(scores, archived),
         evidence=evaluation.evidence,
-    )  # fmt: skip
+    )
 
 
 def _unrepeated(scores: Scores, archived: Mapping[str, Mapping[str, float]]) -> str:
@@ -170,8 +179,9 @@ def _judge(
         f"against {reference.label}: {seen.mean:+.4g} [{seen.low:+.4g}, {seen.high:+.4g}] on the instances it was tuned on, "
         f"{unseen.mean:+.4g} [{unseen.low:+.4g}, {unseen.high:+.4g}] on instances it had not met"
     )
-    return Final(name=final.name, label=final.label, member=final.member, scores=final.scores, mark=mark,
-                 evidence=final.evidence)  # fmt: skip
+    return Final(
+        name=final.name, label=final.label, member=final.member, scores=final.scores, mark=mark, evidence=final.evidence
+    )
 
 
 def _archive(archive: Archive, run: str, names: Sequence[str], evaluations: Sequence[Evaluation]) -> None:

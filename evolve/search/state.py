@@ -7,9 +7,9 @@ interrupted one stood.
 import heapq
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from archive import EventRecord, ProgramRecord
+from archive import EventRecord, ProgramRecord, SkillRecord
 from evolve.program import Program
 from evolve.proposers.base import Skill
 from evolve.search.credit import Credit
@@ -23,6 +23,14 @@ CLEAR_GAIN = 0.002
 """Relative gain over its parent from which a child counts as clearly better: its new parts become skills."""
 
 SkillExtractor = Callable[[Program, Program], Sequence[Skill]]
+
+
+@dataclass(slots=True)
+class Consequences:
+    """What follows from a commit and is archived with it."""
+
+    events: list[EventRecord] = field(default_factory=list)
+    skills: list[SkillRecord] = field(default_factory=list)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,26 +79,26 @@ class SearchState:
         """The best member on validation."""
         return self.finalists(1)[0] if self._validated else None
 
-    def apply(self, record: ProgramRecord) -> list[EventRecord]:
-        """Take one committed program into account; returns what happened because of it."""
+    def apply(self, record: ProgramRecord) -> Consequences:
+        """Take one committed program into account."""
         self._count(record)
         member = self._member(record)
         if record.role == "baseline":
             if member is not None:
                 self.baselines[record.label] = member
-            return []
+            return Consequences()
         if record.fingerprint:
             self.known.add(record.fingerprint, record.name)
-        events: list[EventRecord] = []
+        follows = Consequences()
         if member is not None:
             self.members[record.name] = member
             self._settle(record, member)
-            events += self._learn_skills(record, member)
+            follows.skills += self._learn_skills(record, member)
         if record.role == "ticket":
             self.credit.update(record.operator, self._reward(record, member))
             self.tickets += 1
-            events += self._migrate(record.number)
-        return events
+            follows.events += self._migrate(record.number)
+        return follows
 
     def _count(self, record: ProgramRecord) -> None:
         self.evaluations += record.evaluations
@@ -104,10 +112,16 @@ class SearchState:
         if record.status != "ok" or record.train_score is None or record.validation_score is None:
             return None
         return Member(
-            name=record.name, source=record.source, values=record.values, score=record.train_score,
-            validation=record.validation_score, loss=self.loss(record.train_score), size=record.size,
-            fingerprint=record.fingerprint, read=self.read,
-        )  # fmt: skip
+            name=record.name,
+            source=record.source,
+            values=record.values,
+            score=record.train_score,
+            validation=record.validation_score,
+            loss=self.loss(record.train_score),
+            size=record.size,
+            fingerprint=record.fingerprint,
+            read=self.read,
+        )
 
     def _settle(self, record: ProgramRecord, member: Member) -> None:
         homes = self.islands if record.island is None else [self.islands[record.island]]
@@ -127,27 +141,21 @@ class SearchState:
         best = self.islands[record.island].best
         return 0.5 * (member.loss < parent.loss) + 0.5 * (best is not None and best.name == member.name)
 
-    def _learn_skills(self, record: ProgramRecord, member: Member) -> list[EventRecord]:
+    def _learn_skills(self, record: ProgramRecord, member: Member) -> list[SkillRecord]:
+        """Credit the skills that went into a program, and admit what is new in one that is clearly better."""
         parent = self._parent(record)
         if parent is None:
             return []
-        scale = abs(parent.loss) or 1.0
-        gain = (parent.loss - member.loss) / scale
-        for edge in record.parents:
-            if edge.role == "skill":
-                self.skills.credit(edge.name, gain)
-        if gain < CLEAR_GAIN:
-            return []
-        events: list[EventRecord] = []
-        for skill in self.extract(self._tuned(parent), self._tuned(member)):
-            admitted = Skill(
-                name=f"{record.name}.{len(events)}", code=skill.code, parameters=skill.parameters,
-                description=skill.description, gain=gain,
-            )  # fmt: skip
-            if self.skills.admit(admitted):
-                events.append(EventRecord(kind="skill", ticket=record.number, key=f"skill-{admitted.name}",
-                                          data={"name": admitted.name, "code": admitted.code, "gain": gain}))  # fmt: skip
-        return events
+        gain = (parent.loss - member.loss) / (abs(parent.loss) or 1.0)
+        touched = [edge.name for edge in record.parents if edge.role == "skill"]
+        for name in touched:
+            self.skills.credit(name, gain)
+        if gain >= CLEAR_GAIN:
+            for number, new in enumerate(self.extract(self._tuned(parent), self._tuned(member))):
+                skill = replace(new, name=f"{record.name}.{number}", gain=gain, uses=0)
+                if self.skills.admit(skill):
+                    touched.append(skill.name)
+        return [_skill_record(known) for name in touched if (known := self.skills.get(name)) is not None]
 
     def _tuned(self, member: Member) -> Program:
         """A member's program with its tuned values as defaults."""
@@ -172,3 +180,14 @@ class SearchState:
         if not self.baselines:
             return None
         return min(self.baselines.items(), key=lambda item: (self.loss(item[1].validation), item[0]))
+
+
+def _skill_record(skill: Skill) -> SkillRecord:
+    return SkillRecord(
+        name=skill.name,
+        code=skill.code,
+        parameters=dict(skill.parameters),
+        description=skill.description,
+        gain=skill.gain,
+        uses=skill.uses,
+    )

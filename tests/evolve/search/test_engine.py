@@ -6,7 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings as hypothesis_settings
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from archive import Archive
@@ -82,8 +83,12 @@ class Evaluator:
         }
         tuned = Tuned(method="none", vectors=1, evaluations=3, saved=1, start_score=score, best_score=score, history=[])
         return Evaluation(
-            status=Status.OK, scores={"train": score, "validation": score}, outcomes=outcomes, evaluations=9, tuned=tuned,
-        )  # fmt: skip
+            status=Status.OK,
+            scores={"train": score, "validation": score},
+            outcomes=outcomes,
+            evaluations=9,
+            tuned=tuned,
+        )
 
 
 class Stopped(Exception):
@@ -98,9 +103,12 @@ def search(archive, run_settings, *, run=None, evaluate=None, proposer=None, sto
     if run is None:
         run = archive.create_run(problem="toy", seed=run_settings.seed, direction="minimize").id
     state = SearchState(
-        settings=run_settings, maximize=False, credit=Credit(choices=proposer.operators),
-        read=lambda source: read_program(source, signature.entry, signature.positional), extract=lambda p, c: [],
-    )  # fmt: skip
+        settings=run_settings,
+        maximize=False,
+        credit=Credit(choices=proposer.operators),
+        read=lambda source: read_program(source, signature.entry, signature.positional),
+        extract=lambda p, c: [],
+    )
     count = 0
 
     def notify(record):
@@ -110,15 +118,24 @@ def search(archive, run_settings, *, run=None, evaluate=None, proposer=None, sto
             raise Stopped
 
     engine = Engine(
-        problem=problem, settings=run_settings, archive=archive, run=run, state=state, proposer=proposer,
-        evaluate=evaluate or Evaluator(), level="test", notify=notify,
-    )  # fmt: skip
+        problem=problem,
+        settings=run_settings,
+        archive=archive,
+        run=run,
+        state=state,
+        proposer=proposer,
+        evaluate=evaluate or Evaluator(),
+        level="test",
+        notify=notify,
+    )
     asyncio.run(engine.search())
     return run, state
 
 
 def make_settings(**values):
-    return RunSettings(**({"problem": "toy", "tickets": 40, "seed": 3, "islands": IslandSettings(count=3, size=4, every=3)} | values))
+    return RunSettings(
+        **({"problem": "toy", "tickets": 40, "seed": 3, "islands": IslandSettings(count=3, size=4, every=3)} | values)
+    )
 
 
 @pytest.fixture
@@ -137,7 +154,9 @@ def test_every_ticket_is_committed_once_and_in_order(archive):
 
 
 def test_the_result_does_not_depend_on_timing(archive):
-    digests = {archive.digest(search(archive, make_settings(), evaluate=Evaluator(delays=seed))[0]) for seed in range(4)}
+    digests = {
+        archive.digest(search(archive, make_settings(), evaluate=Evaluator(delays=seed))[0]) for seed in range(4)
+    }
     assert len(digests) == 1
 
 
@@ -223,8 +242,12 @@ def test_negative_and_zero_scores_are_ranked_right(archive):
             score = {"x + 1": 0.0, "x + 2": -3.0}.get(task.source.split("return ")[1].strip(), 1.5)
             outcomes = {"train": {"a": Outcome(score=score)}, "validation": {"a": Outcome(score=score)}}
             return Evaluation(
-                status=Status.OK, scores={"train": score, "validation": score}, outcomes=outcomes, evaluations=2, tuned=result.tuned,
-            )  # fmt: skip
+                status=Status.OK,
+                scores={"train": score, "validation": score},
+                outcomes=outcomes,
+                evaluations=2,
+                tuned=result.tuned,
+            )
 
     _, state = search(archive, make_settings(tickets=0), evaluate=Signed())
     assert [member.name for member in state.finalists(2)] == ["s1", "s0"]

@@ -17,9 +17,16 @@ from evolve.search.skills import KEEP, SkillBook
 
 def member(name, loss, *, size=10, fingerprint=None):
     return Member(
-        name=name, source="", values={}, score=loss, validation=loss, loss=loss, size=size,
-        fingerprint=fingerprint or name, read=lambda source: None,
-    )  # fmt: skip
+        name=name,
+        source="",
+        values={},
+        score=loss,
+        validation=loss,
+        loss=loss,
+        size=size,
+        fingerprint=fingerprint or name,
+        read=lambda source: None,
+    )
 
 
 class TestKnown:
@@ -169,8 +176,6 @@ class TestSkills:
 
 
 def test_streams_differ_by_purpose_and_place():
-    states = {
-        tuple(stream(7, purpose, number).generate_state(2)) for purpose in Purpose for number in range(20)
-    }
+    states = {tuple(stream(7, purpose, number).generate_state(2)) for purpose in Purpose for number in range(20)}
     assert len(states) == len(Purpose) * 20
     assert stream(7, Purpose.TUNE, 3).generate_state(1) == stream(7, Purpose.TUNE, 3).generate_state(1)
