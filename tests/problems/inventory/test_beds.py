@@ -61,6 +61,13 @@ def test_demand_has_the_mean_and_spread_it_should(place: int) -> None:
     assert demand.min() == 0
 
 
+def test_control_rules_of_the_long_lead_bed_cost_about_what_was_published() -> None:
+    for cell in cells("long_lead"):
+        assert cell.control is not None
+        if cell.lead_time < 10:  # there the published figure is a constant order's
+            assert cell.control.cost == pytest.approx(cell.figures["best_capped_base_stock"], rel=0.004)
+
+
 def test_a_subset_of_cells_keeps_the_width_of_the_pipeline() -> None:
     problem = Inventory(InventorySettings(bed="zipkin", paths=1))
     short = [instance for instance in problem.instances("train", 0) if "L=1 " in instance.key]
