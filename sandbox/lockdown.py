@@ -126,10 +126,10 @@ def _limit_resources(memory: int, cpu_seconds: float, *, files: bool) -> None:
     for name, wanted in limits.items():
         kind = getattr(resource, name, None)
         if kind is not None:
-            _, hard = resource.getrlimit(kind)
-            value = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            grace = 1 if name == "RLIMIT_CPU" and value < hard else 0  # the soft limit's signal says why it ended
-            resource.setrlimit(kind, (value, value + grace))
+            _, present = resource.getrlimit(kind)
+            hard = wanted + (1 if name == "RLIMIT_CPU" else 0)  # the soft limit's signal says why it ended
+            hard = hard if present == resource.RLIM_INFINITY else min(hard, present)
+            resource.setrlimit(kind, (min(wanted, hard), hard))
 
 
 def bites() -> bool:

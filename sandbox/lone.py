@@ -112,7 +112,8 @@ def live_alone(told: str) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)  # whatever a library prints must not reach the line
-    sys.argv[:] = [""]
+    sys.argv.clear()
+    sys.orig_argv.clear()
     warm_up(compiling=order["compiling"])
     regions = []
     for name, flags in (("inputs", os.O_RDONLY), ("outputs", os.O_RDWR)):

@@ -41,7 +41,8 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     os.environ.clear()
     os.chdir("/")
     os.umask(0o077)
-    sys.argv[:] = [""]
+    sys.argv.clear()
+    sys.orig_argv.clear()
     warnings.simplefilter("ignore")
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the parent decides when this ends, by hanging up
