@@ -100,9 +100,9 @@ def _fill(records: Records, dates: Sequence[date], calendar: Calendar, path: Pat
     blank, negative = np.isnan(amounts), amounts < 0
     notes = []
     if blank.any():
-        notes.append(f"{int(blank.sum()):,} missing numbers counted as zero demand")
+        notes.append(f"missing numbers counted as no demand: {int(blank.sum()):,}")
     if negative.any():
-        notes.append(f"{int(negative.sum()):,} negative numbers (returns) left out")
+        notes.append(f"negative numbers (returns) left out: {int(negative.sum()):,}")
     if blank.any() or negative.any():
         amounts = np.where(blank | negative, 0.0, amounts)
     cells = item_rows[item_codes] * periods + columns[date_codes]

@@ -88,7 +88,7 @@ class Inventory(Problem[InventorySettings, Instance]):
         )
         pipeline = Argument(
             name="pipeline",
-            meaning=f"units on order: pipeline[i] arrives in i + 1 {unit}s; the new order joins at lead_time - 1",
+            meaning=f"units on order by arrival: the first in 1 {unit}, the next in 2, …; a new order in lead_time",
             unit="units",
             shape=(width,),
             high=top / 10 / width,
@@ -105,6 +105,7 @@ class Inventory(Problem[InventorySettings, Instance]):
             name="shortage",
             meaning=f"cost of a unit {'lost' if lost else f'owed for a {unit}'}, in costs of holding one for a {unit}",
             per=Per.INSTANCE,
+            high=max(100.0, self.settings.shortage / self.settings.holding),
         )
         return Signature(
             entry="order",

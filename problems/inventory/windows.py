@@ -194,7 +194,7 @@ class Windows:
             f"{self._source}: {self.kept.size} items, {demand.periods} {self._settings.period}s from {first} to {last}",
             *demand.notes,
         )
-        return (*notes, f"{left_out} items without demand before validation left out") if left_out else notes
+        return (*notes, f"items left out for want of demand before validation: {left_out:,}") if left_out else notes
 
     @property
     def top_order(self) -> float:

@@ -82,7 +82,7 @@ def test_thousands(write: Write) -> None:
 
 def test_what_was_left_out_is_said(write: Write) -> None:
     demand = read_demand(write("date,item,units\n2024-01-01,A,1\n2024-01-02,A,-2\n2024-01-03,A,\n2024-01-04,A,n/a\n"))
-    assert demand.notes == ("2 missing numbers counted as zero demand", "1 negative numbers (returns) left out")
+    assert demand.notes == ("missing numbers counted as no demand: 2", "negative numbers (returns) left out: 1")
 
 
 def test_weeks_and_months(write: Write) -> None:
@@ -189,6 +189,31 @@ def test_any_table_is_read_back(rows: list[tuple[int, str, int]], write: Write) 
         expected[item.strip(), day - start] = expected.get((item.strip(), day - start), 0) + units
     found = {(demand.items[i], int(t)): int(demand.units[i, t]) for i, t in zip(*np.nonzero(demand.units), strict=True)}
     assert found == {key: units for key, units in expected.items() if units}
+
+
+PIECES = (
+    'date|item|units|,|;|\t|\n|\r|"|2024-01-02|1.2.2024|0000-00-00|9999-12-31|3|-1|1e400|nan|1,5|A|\x00|ü|\ufeff| |٣'
+).split("|")
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    data=st.one_of(
+        st.binary(max_size=200),
+        st.lists(st.sampled_from(PIECES), max_size=40).map(
+            lambda parts: ("date,item,units\n" + "".join(parts)).encode()
+        ),
+    )
+)
+def test_any_file_is_read_or_refused_in_one_line(data: bytes, write: Write) -> None:
+    message = ""
+    try:
+        demand = read_demand(write(data))
+        assert np.all(np.isfinite(demand.units))
+        assert np.all(demand.units >= 0)
+    except ProblemError as error:
+        message = str(error)
+    assert "\n" not in message
 
 
 def test_many_items(write: Write) -> None:

@@ -75,7 +75,7 @@ def test_items_without_demand_to_tune_on_are_left_out(write: Write) -> None:
     path = write(daily([[1.0] * 100, [0.0] * 70 + [5.0] * 30, [0.0] * 50 + [2.0] * 50]))
     windows = source(path)
     assert [w.group for w in windows.instances("train", 0)] == ["item0", "item2"]
-    assert windows.notes[-1] == "1 items without demand before validation left out"
+    assert windows.notes[-1] == "items left out for want of demand before validation: 1"
     with pytest.raises(ProblemError, match="no item has any demand before validation begins"):
         source(write(daily([[0.0] * 100])))
 
