@@ -164,6 +164,7 @@ class Inventory(Problem[InventorySettings, Instance]):
             lost=settings.unmet == "lost",
             history=settings.recent if settings.bed is None else 0,
             spacious=settings.bed is None,
+            cover={None: 1.5, "zipkin": 1.3, "long_lead": 1.0}[settings.bed],
         )
 
     def seeds(self) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ class Style:
         lost: unmet demand is lost.
         history: periods of recent demand among the arguments; 0 if neither they nor the calendar are.
         spacious: demand is lumpy, so that levels and caps may have to be many times the mean.
+        cover: the stock level that tuning starts from, in demands of lead time and one period.
     """
 
     positional: tuple[str, ...]
@@ -28,6 +29,7 @@ class Style:
     lost: bool
     history: int
     spacious: bool
+    cover: float
 
 
 def baselines(style: Style) -> dict[str, str]:
@@ -75,7 +77,7 @@ def _level(style: Style, mean: str = "mean", spread: str = "spread") -> str:
 
 
 def _level_parameters(style: Style) -> list[str]:
-    parameters = ["cover: Real(0, 10) = 1.5" if style.spacious else "cover: Real(0, 4) = 1.3"]
+    parameters = [f"cover: Real(0, {10 if style.spacious else 4}) = {style.cover}"]
     if not style.own:
         parameters.append("safety: Real(-1, 2) = 0.3" if style.varied else "safety: Real(-1, 6) = 1.0")
     return parameters
