@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,10 @@ class Source(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about the instances."""
 
-    def instances(self, split: Split, seed: int) -> list[Instance]:
+    def instances(self, split: Split, seed: int) -> Sequence[Instance]:
         """The instances of a split."""
 
-    def block(self, instances: Sequence[Instance]) -> Block:
+    def block(self, instances: Sequence[Any]) -> Block:
         """Lay out instances of one split for the simulator."""
 
 
@@ -69,7 +69,7 @@ class Inventory(Problem[InventorySettings, Instance]):
 
     def __init__(self, settings: InventorySettings) -> None:
         super().__init__(settings)
-        self.source: Source = Windows(settings) if settings.bed is None else Paths(settings)  # type: ignore[assignment]
+        self.source: Source = Windows(settings) if settings.bed is None else Paths(settings)
         self._blocks = BlockCache()
 
     # -- what to decide
@@ -77,11 +77,11 @@ class Inventory(Problem[InventorySettings, Instance]):
     @cached_property
     def signature(self) -> Signature:
         """`order(on_hand, pipeline, …, lead_time, shortage)` returns the units to order now."""
-        unit, width, top = self.settings.period, self.source.width, self.source.top_order
+        unit, width, top = self._unit, self.source.width, self.source.top_order
         lost = self.settings.unmet == "lost"
         on_hand = Argument(
             name="on_hand",
-            meaning="units in stock, today's arrival included" + ("" if lost else "; below 0: units owed to customers"),
+            meaning="units in stock, with what just arrived" + ("" if lost else "; below 0: units owed to customers"),
             unit="units",
             low=0.0 if lost else -top / 10,
             high=top / 10,
@@ -116,8 +116,7 @@ class Inventory(Problem[InventorySettings, Instance]):
     @property
     def description(self) -> str:
         """The situation, the order of events, the costs and the score."""
-        settings = self.settings
-        unit = settings.period if settings.bed is None else "period"
+        settings, unit = self.settings, self._unit
         lost = settings.unmet == "lost"
         sentences = [
             f"Decide every {_several(settings.review_period, unit)} how many units of one item to order.",
@@ -126,7 +125,7 @@ class Inventory(Problem[InventorySettings, Instance]):
             "Demand that stock cannot meet is lost."
             if lost
             else "Demand that stock cannot meet waits for the next arrivals.",
-            f"Costs: {self._costs(unit)}.",
+            f"Costs: {self._costs()}.",
             "Orders are rounded to whole units." if settings.whole_units else "",
             self._scoring(),
             "Each group has its own parameters."
@@ -137,8 +136,13 @@ class Inventory(Problem[InventorySettings, Instance]):
         ]
         return " ".join(sentence for sentence in sentences if sentence)
 
-    def _costs(self, unit: str) -> str:
-        settings = self.settings
+    @property
+    def _unit(self) -> str:
+        """What a period is called."""
+        return self.settings.period if self.settings.bed is None else "period"
+
+    def _costs(self) -> str:
+        settings, unit = self.settings, self._unit
         if settings.bed is not None:
             return f"holding 1 per unit left at the end of a {unit}, `shortage` per unit lost"
         short = "lost" if settings.unmet == "lost" else f"owed at the end of a {unit}"
@@ -210,7 +214,7 @@ class Inventory(Problem[InventorySettings, Instance]):
         score = (cost - block.offset[at]) / block.scale[at]
         return Outcomes(score=score, metrics={"cost": cost, **_metrics(totals, block, at)})
 
-    @property
+    @cached_property
     def decisions(self) -> int:
         """Decisions per instance."""
         first = self.instances("train", 0)[0]
