@@ -75,10 +75,10 @@ def _random_values(random: np.random.Generator, field: Field) -> NDArray[Any]:
     if field.per != "block":
         shape = (_ROWS, *shape)
     low, high = (bound if math.isfinite(bound) else math.copysign(1e6, bound) for bound in (field.low, field.high))
-    values = random.uniform(low, high, size=shape)
+    values: NDArray[Any] = random.uniform(low, high, size=shape)
     values = np.where(random.random(shape) < 0.25, np.clip(np.round(values), low, high), values)
     values = np.where(random.random(shape) < 0.05, low, values)
     values = np.where(random.random(shape) < 0.05, high, values)
     if field.dtype == "bool":
-        return random.random(shape) < 0.5
-    return np.ascontiguousarray(values.round() if field.dtype == "int" else values).astype(DTYPES[field.dtype])
+        values = random.random(shape) < 0.5
+    return (values.round() if field.dtype == "int" else values).astype(DTYPES[field.dtype])

@@ -1,26 +1,22 @@
-"""Functions that numba reads otherwise than Python does, made to raise where Python raises.
+"""Functions as compiled code should see them: raising where Python raises, and there at all.
 
 Compiled code computes NaN, infinity or an arbitrary whole number where Python raises an error. Since a row that raises is
-run again by the plain loop, raising is all that a guard needs to do.
+run again by the plain loop, raising is all that a guard needs to do. A few functions that programs often use are missing
+in numba, or slow on the short arrays they are used on; they are here too. `sandbox.rewriting` puts them in place.
 """
 
-# ruff: noqa: D102 - visitors are named after the nodes they visit
-
-import ast
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.extending import overload
-
-from sandbox.survey import Survey
 
 _OPTIONS: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
 _INLINE = {**_OPTIONS, "forceinline": True}
 _TOO_LARGE = 9.2e18
-_PREFIX = "__guard_"
 
 
 def jit(function: Callable[..., Any], *, inline: bool = True) -> Callable[..., Any]:
@@ -113,6 +109,92 @@ def _overload_sum(x):  # type: ignore[no-untyped-def]
     return total
 
 
+def _any(values: Any) -> Any:
+    """`any(values)`, as compiled code sees it."""
+    return any(values)
+
+
+@overload(_any, jit_options=_INLINE)
+def _overload_any(values):  # type: ignore[no-untyped-def] # noqa: ARG001 - only its type matters here
+    def loop(values):  # type: ignore[no-untyped-def]
+        for value in values:  # noqa: SIM110 - it is what `any` is made of
+            if value:
+                return True
+        return False
+
+    return loop
+
+
+def _all(values: Any) -> Any:
+    """`all(values)`, as compiled code sees it."""
+    return all(values)
+
+
+@overload(_all, jit_options=_INLINE)
+def _overload_all(values):  # type: ignore[no-untyped-def] # noqa: ARG001
+    def loop(values):  # type: ignore[no-untyped-def]
+        for value in values:  # noqa: SIM110
+            if not value:
+                return False
+        return True
+
+    return loop
+
+
+def _abs(x: Any) -> Any:
+    """`abs(x)`, as compiled code sees it: numba's own takes no arrays."""
+    return abs(x)
+
+
+@overload(_abs, jit_options=_INLINE)
+def _overload_abs(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, types.Array):
+
+        def absolute(x):  # type: ignore[no-untyped-def]
+            return np.abs(x)
+
+    else:
+
+        def absolute(x):  # type: ignore[no-untyped-def]
+            return abs(x)
+
+    return absolute
+
+
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    """`np.clip(x, low, high)`, as compiled code sees it: numba's own takes no single numbers."""
+    return np.clip(x, low, high)
+
+
+@overload(_clip, jit_options=_INLINE)
+def _overload_clip(x, low, high):  # type: ignore[no-untyped-def]
+    if all(isinstance(kind, (types.Float, types.Integer)) for kind in (x, low, high)):
+
+        def clip(x, low, high):  # type: ignore[no-untyped-def]
+            return min(max(x, low), high)
+
+    else:
+
+        def clip(x, low, high):  # type: ignore[no-untyped-def]
+            return np.clip(x, low, high)
+
+    return clip
+
+
+def _running(*, greater: bool) -> Callable[[Any], Any]:
+    """`np.maximum.accumulate` or `np.minimum.accumulate` of a row of numbers."""
+
+    def running(x):  # type: ignore[no-untyped-def]
+        result = x.copy()
+        for k in range(1, len(x)):
+            before = result[k - 1]
+            if not (result[k] > before if greater else result[k] < before):
+                result[k] = before
+        return result
+
+    return jit(running)
+
+
 def _remainder(x: float, y: float) -> float:
     if y == 0.0:
         raise ValueError
@@ -138,76 +220,9 @@ MATH: dict[str, Callable[..., Any]] = {
 }
 """Guarded functions by their name in `math`."""
 
-BUILTINS: dict[str, Callable[..., Any]] = {"int": _whole(int)}
-"""Guarded builtins by name."""
+BUILTINS: dict[str, Callable[..., Any]] = {"int": _whole(int), "any": _any, "all": _all, "abs": _abs}
+"""Builtins by name, for one argument."""
 
-NAMESPACE: dict[str, Any] = {
-    f"{_PREFIX}power": _power,
-    f"{_PREFIX}sum": _sum,
-    **{f"{_PREFIX}{name}": function for name, function in MATH.items()},
-    **{f"{_PREFIX}{name}": function for name, function in BUILTINS.items()},
-}
-"""The names that `GuardedTree` uses."""
-
-
-class GuardedTree(ast.NodeTransformer):
-    """Rewrites a checked program for numba: guards put in, keyword-only arguments made plain, error texts left out.
-
-    Args:
-        survey: the names of the program.
-    """
-
-    def __init__(self, survey: Survey) -> None:
-        self.math_names = {name for name, homes in survey.modules.items() if homes == {"math"}}
-        self.numpy_names = {name for name, homes in survey.modules.items() if homes == {"np"}}
-        self.bound = survey.bound
-
-    def visit_arguments(self, node: ast.arguments) -> ast.arguments:
-        self.generic_visit(node)
-        if node.kwonlyargs:
-            node.args += node.kwonlyargs
-            node.defaults += [default for default in node.kw_defaults if default is not None]
-            node.kwonlyargs, node.kw_defaults = [], []
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if isinstance(node.value, ast.Name) and node.value.id in self.math_names and node.attr in MATH:
-            return ast.copy_location(ast.Name(f"{_PREFIX}{node.attr}", ast.Load()), node)
-        return self.generic_visit(node)  # type: ignore[return-value]
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Name) and node.func.id in BUILTINS.keys() - self.bound and len(node.args) == 1:
-            node.func = ast.copy_location(ast.Name(f"{_PREFIX}{node.func.id}", ast.Load()), node.func)
-        elif isinstance(node.func, ast.Attribute) and node.func.attr == "sum" and not node.keywords:
-            self._quicken(node, node.func)
-        return node
-
-    def _quicken(self, node: ast.Call, function: ast.Attribute) -> None:
-        """`x.sum()` and `np.sum(x)` to the loop above."""
-        of_numpy = isinstance(function.value, ast.Name) and function.value.id in self.numpy_names
-        if len(node.args) != of_numpy:
-            return
-        if not of_numpy:
-            node.args = [function.value]
-        node.func = ast.copy_location(ast.Name(f"{_PREFIX}sum", ast.Load()), function)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        self.generic_visit(node)
-        constant = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if not isinstance(node.op, ast.Pow) or constant:
-            return node
-        name = ast.Name(f"{_PREFIX}power", ast.Load())
-        return ast.copy_location(ast.Call(func=name, args=[node.left, node.right], keywords=[]), node)
-
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        """The plain loop tells the text; building it here would only keep the program from compiling."""
-        if isinstance(node.exc, ast.Call):
-            node.exc = node.exc.func
-        node.cause = None
-        return node
-
-    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
-        self.generic_visit(node)
-        node.msg = None
-        return node
+POWER, SUM, CLIP = _power, _sum, _clip
+RUNNING = {"maximum": _running(greater=True), "minimum": _running(greater=False)}
+"""Running maximum and minimum by the name of the ufunc."""

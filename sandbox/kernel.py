@@ -16,6 +16,7 @@ from numba import types
 from sandbox import facade, guards
 from sandbox.compiled import CompileFailed, Kernel
 from sandbox.load import Loaded
+from sandbox.rewriting import NAMESPACE, Rewriting
 from sandbox.rows import SOURCE_NAME
 from sandbox.survey import Survey
 from sandbox.values import Layout, ParameterField
@@ -99,10 +100,10 @@ def _expanded_size(tree: ast.Module) -> int:
 
 def _namespace(loaded: Loaded, *, inline: bool) -> dict[str, Any]:
     assert loaded.tree is not None
-    tree = guards.GuardedTree(Survey.of(loaded.tree)).visit(copy.deepcopy(loaded.tree))
+    tree = Rewriting(Survey.of(loaded.tree)).visit(copy.deepcopy(loaded.tree))
     module = compile(ast.fix_missing_locations(tree), SOURCE_NAME, "exec", dont_inherit=True)
     codes = {code.co_name: code for code in module.co_consts if isinstance(code, CodeType)}
-    namespace: dict[str, Any] = dict(guards.NAMESPACE)
+    namespace: dict[str, Any] = dict(NAMESPACE)
     for name, value in loaded.namespace.items():
         if name == "__builtins__":
             continue

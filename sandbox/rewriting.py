@@ -1,0 +1,135 @@
+"""A checked program as numba should read it: guards put in, and the few forms turned that numba does not take.
+
+The meaning stays the same but for rows that raise: those are run again by the plain loop. Names that begin with two
+underscores are ours; the static layer keeps programs from having any.
+"""
+
+# ruff: noqa: D102 - visitors are named after the nodes they visit
+
+import ast
+from typing import Any
+
+from sandbox import guards
+from sandbox.survey import Survey
+
+_PREFIX = "__guard_"
+_CONSUMERS = frozenset({"sum", "any", "all", "max", "min", "sorted", "list"})
+"""Builtins that may be given a list where a generator is written; numba has no generators in expressions."""
+
+NAMESPACE: dict[str, Any] = {
+    f"{_PREFIX}{name}": function
+    for name, function in {
+        "power": guards.POWER,
+        "sum": guards.SUM,
+        "clip": guards.CLIP,
+        **{f"running_{name}": function for name, function in guards.RUNNING.items()},
+        **{f"math_{name}": function for name, function in guards.MATH.items()},
+        **guards.BUILTINS,
+    }.items()
+}
+"""The names that a rewritten program uses."""
+
+
+def _guard(name: str, at: ast.expr) -> ast.Name:
+    return ast.copy_location(ast.Name(f"{_PREFIX}{name}", ast.Load()), at)
+
+
+class Rewriting(ast.NodeTransformer):
+    """Rewrites a whole program.
+
+    Args:
+        survey: the names of the program.
+    """
+
+    def __init__(self, survey: Survey) -> None:
+        self.survey = survey
+
+    def _is(self, node: ast.expr, module: str) -> bool:
+        return self.survey.modules_of(node) == {module}
+
+    def _is_builtin(self, node: ast.expr, names: frozenset[str]) -> bool:
+        return isinstance(node, ast.Name) and node.id in names - self.survey.bound
+
+    # -- calls
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if node.attr in guards.MATH and self._is(node.value, "math"):
+            return _guard(f"math_{node.attr}", node)
+        if node.attr == "accumulate" and isinstance(node.value, ast.Attribute) and self._is(node.value.value, "np"):
+            name = node.value.attr
+            return _guard(f"running_{name}", node) if name in guards.RUNNING else node
+        return self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if (
+            len(node.args) == 1
+            and isinstance(node.args[0], ast.GeneratorExp)
+            and self._is_builtin(node.func, _CONSUMERS)
+        ):
+            generator = node.args[0]
+            node.args = [ast.copy_location(ast.ListComp(generator.elt, generator.generators), generator)]
+        if not node.keywords:
+            node.func = self._function(node, node.func)
+        return node
+
+    def _function(self, call: ast.Call, function: ast.expr) -> ast.expr:
+        if (
+            len(call.args) == 1
+            and isinstance(function, ast.Name)
+            and self._is_builtin(function, frozenset(guards.BUILTINS))
+        ):
+            return _guard(function.id, function)
+        if not isinstance(function, ast.Attribute):
+            return function
+        of_numpy = self._is(function.value, "np")
+        if function.attr == "clip" and of_numpy and len(call.args) == 3:
+            return _guard("clip", function)
+        if function.attr == "sum" and len(call.args) == of_numpy:
+            call.args = call.args or [function.value]
+            return _guard("sum", function)
+        return function
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        constant = isinstance(node.right, ast.Constant) and type(node.right.value) is int
+        if not isinstance(node.op, ast.Pow) or constant:  # a small constant power is compiled to multiplications
+            return node
+        return ast.copy_location(ast.Call(_guard("power", node), [node.left, node.right], []), node)
+
+    # -- statements
+
+    def visit_arguments(self, node: ast.arguments) -> ast.arguments:
+        """The compiler knows no keyword-only arguments."""
+        self.generic_visit(node)
+        if node.kwonlyargs:
+            node.args += node.kwonlyargs
+            node.defaults += [default for default in node.kw_defaults if default is not None]
+            node.kwonlyargs, node.kw_defaults = [], []
+        return node
+
+    def visit_If(self, node: ast.If) -> list[ast.stmt]:
+        """`if (x := …) > 0:` becomes an assignment and a test."""
+        self.generic_visit(node)
+        first = node.test.left if isinstance(node.test, ast.Compare) else node.test
+        if not isinstance(first, ast.NamedExpr):
+            return [node]
+        assignment = ast.copy_location(ast.Assign([first.target], first.value), node)
+        name = ast.copy_location(ast.Name(first.target.id, ast.Load()), first)
+        if isinstance(node.test, ast.Compare):
+            node.test.left = name
+        else:
+            node.test = name
+        return [assignment, node]
+
+    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
+        """The plain loop tells the text; building it here would only keep the program from compiling."""
+        if isinstance(node.exc, ast.Call):
+            node.exc = node.exc.func
+        node.cause = None
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.Assert:
+        self.generic_visit(node)
+        node.msg = None
+        return node
