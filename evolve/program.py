@@ -14,6 +14,7 @@ from evolve.annotations import EXAMPLE, literal_in, read_parameter
 from evolve.errors import ProgramError
 from evolve.space import Space, SpaceError, Value
 from evolve.tidy import tidy
+from evolve.trees import is_deeper
 from sandbox import Refused, check_text
 
 KINDS = ("syntax_error", "missing_entry", "forbidden_import", "wrong_signature", "bad_parameter_space")
@@ -104,14 +105,10 @@ def _not_valid(error: SyntaxError) -> ProgramError:
 
 
 def _check_depth(tree: ast.Module) -> None:
-    level: list[ast.AST] = [tree]
-    for _ in range(MAX_DEPTH):
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
-        if not level:
-            return
-    line = getattr(level[0], "lineno", None)
-    message = f"nested deeper than {MAX_DEPTH} levels: split long expressions and chains"
-    raise ProgramError("syntax_error", message, line)
+    node = is_deeper(tree, MAX_DEPTH)
+    if node is not None:
+        message = f"nested deeper than {MAX_DEPTH} levels: split long expressions and chains"
+        raise ProgramError("syntax_error", message, getattr(node, "lineno", None))
 
 
 def read_program(source: str, entry: str, positional: Sequence[str]) -> Program:

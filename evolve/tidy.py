@@ -3,6 +3,7 @@
 import ast
 
 from evolve.errors import ProgramError
+from evolve.trees import walk
 
 HARMLESS_MODULES = {"math": "math", "numpy": "np"}
 """Modules that are always there, under the name a program knows them by."""
@@ -22,7 +23,7 @@ def tidy(tree: ast.Module) -> bool:
     Raises:
         ProgramError: of kind `forbidden_import`.
     """
-    if not any(_may_go(node) for node in ast.walk(tree)) and not any(_is_idle(child, tree) for child in tree.body):
+    if not any(_may_go(node) for node in walk(tree)) and not any(_is_idle(child, tree) for child in tree.body):
         return False
     tree.body = [child for child in tree.body if not (_is_main_guard(child) or _is_idle(child, tree))]
     _Imports().visit(tree)

@@ -1,0 +1,108 @@
+"""One operator at work: its draft, its dice, the request, and what is known at the place it works on."""
+
+import ast
+from dataclasses import dataclass, field
+
+from evolve.proposers.base import Request
+from evolve.proposers.genetic import domains
+from evolve.proposers.genetic.dice import Dice
+from evolve.proposers.genetic.draft import Draft
+from evolve.proposers.genetic.facts import Fact, Kind, infer, parameter_fact
+from evolve.proposers.genetic.sites import Site, Where, sites
+
+
+class NoWay(Exception):  # noqa: N818 - an operator that finds nothing to do is no error
+    """An operator finds nothing in this program that it could change."""
+
+
+@dataclass(slots=True)
+class Workshop:
+    """Everything an operator uses.
+
+    Args:
+        draft: the child in the making.
+        dice: the only source of randomness.
+        request: parent, mates and skills.
+        used: names of relatives that gave something, beside the parent.
+        skills: names of the skills that were taken in.
+    """
+
+    draft: Draft
+    dice: Dice
+    request: Request
+    used: list[str] = field(default_factory=list)
+    skills: list[str] = field(default_factory=list)
+
+    def sites(self, *kinds: Kind) -> list[Site]:
+        """Sites where one of these kinds is wanted."""
+        return [site for site in sites(self.draft) if site.wanted in kinds]
+
+    def choose(self, *kinds: Kind) -> Site:
+        """A site where one of these kinds is wanted, whole expressions rather than their parts.
+
+        Raises:
+            NoWay: if there is none.
+        """
+        options = [(preference(site), site) for site in self.sites(*kinds)]
+        if not options:
+            raise NoWay("the program has no expression of the right kind")
+        return self.dice.weigh(options)
+
+    def at(self, where: Where) -> "Bench":
+        """A place to make new expressions for."""
+        return Bench(self, where, dict(where.env))
+
+
+def preference(site: Site) -> float:
+    """How often a site is chosen: what an action depends on directly counts more, bare numbers less."""
+    if isinstance(site.node, ast.Constant):
+        return 0.3
+    return {"return": 4.0, "value": 2.5, "test": 1.5}.get(site.role, 1.0)
+
+
+@dataclass(slots=True)
+class Bench:
+    """Makes expressions that are valid at one place, and knows what they are.
+
+    Args:
+        shop: the operator's workshop.
+        where: the place.
+        env: facts of the names bound there, new ones included.
+    """
+
+    shop: Workshop
+    where: Where
+    env: dict[str, Fact]
+
+    @property
+    def dice(self) -> Dice:
+        """The operator's dice."""
+        return self.shop.dice
+
+    @property
+    def draft(self) -> Draft:
+        """The child in the making."""
+        return self.shop.draft
+
+    def fact(self, node: ast.expr) -> Fact:
+        """What is known of an expression here."""
+        return infer(node, self.env)
+
+    def parameter(self, stem: str, start: domains.Start, unit: str | None = None) -> ast.expr:
+        """A new parameter, to be read here."""
+        made = self.draft.parameter(stem, start.domain, start.default, unit)
+        self.env[made.id] = parameter_fact(self.draft.parameters[made.id], unit)
+        return made
+
+    def weight(self, base: Fact, feature: Fact, stem: str = "weight") -> ast.expr:
+        """A new parameter for `base + weight * feature`."""
+        return self.parameter(stem, domains.weight(base, feature, self.dice), "")
+
+    def level(self, stem: str, fact: Fact) -> ast.expr:
+        """A new parameter to compare with something."""
+        return self.parameter(stem, domains.level(fact, self.env, self.draft, self.dice), fact.unit)
+
+    def insert(self, made: list[ast.stmt], bound: dict[str, Fact]) -> None:
+        """Put statements in front of the place."""
+        self.where.insert(made)
+        self.env.update(bound)
