@@ -169,7 +169,12 @@ class _Named(_Writer):
         return self._numbers.setdefault(name, f"v{len(self._numbers)}")
 
     def ordered(self, operands: Sequence[ast.expr]) -> list[str]:
-        return [self.write(operand) for operand in sorted(operands, key=self._blind.text)]
+        return [self.write(operand) for operand in sorted(operands, key=self._rank)]
+
+    def _rank(self, operand: ast.expr) -> tuple[str, int]:
+        """What looks alike to the blind stands in the order in which it was named before."""
+        number = self._numbers.get(operand.id, "") if isinstance(operand, ast.Name) else ""
+        return self._blind.text(operand), int(number[1:] or len(self.tags))
 
 
 def _says(item: object) -> bool:

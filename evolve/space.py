@@ -216,7 +216,7 @@ class Space:
             value = values[parameter.name]
             check_value(parameter.name, parameter.domain, value)
             if isinstance(parameter.domain, Categorical):
-                theta[span] = parameter.domain.choices.index(value)
+                theta[span] = _position(parameter.domain, value)
             else:
                 theta[span] = value
         return theta
@@ -257,7 +257,7 @@ class Space:
         unit = np.clip(unit, 0.0, 1.0)
         theta = codes.low + unit * codes.span
         if codes.log.any():
-            theta = np.where(codes.log, np.exp(theta), theta)
+            theta = np.where(codes.log, np.exp(np.where(codes.log, theta, 0.0)), theta)
         if codes.whole.any():
             theta = np.where(codes.whole, np.floor(theta), theta)
         return np.clip(theta, codes.first, codes.last)
@@ -285,6 +285,11 @@ class Space:
     def whole(self) -> NDArray[np.bool_]:
         """Which places of theta hold whole numbers (categoricals included), shape *(width,)*."""
         return self._codes.whole
+
+
+def _position(domain: Categorical, value: Value) -> int:
+    """Place of a choice; True and 1 are different ones."""
+    return next(i for i, choice in enumerate(domain.choices) if type(choice) is type(value) and choice == value)
 
 
 def _fit(domain: Domain, value: Value) -> Value | None:
