@@ -58,7 +58,7 @@ UFUNCS = _names(
 
 CREATORS = _names(
     """
-    arange array asarray empty empty_like eye fromiter full full_like geomspace identity linspace logspace ones
+    arange array asarray empty empty_like eye fromiter full full_like geomspace identity indices linspace logspace ones
     ones_like tri zeros zeros_like
     """
 )
@@ -72,7 +72,7 @@ FUNCTIONS = _names(
     expand_dims extract fix flatnonzero flip fliplr flipud gradient histogram hsplit hstack imag inner insert
     interp intersect1d isclose isin iscomplexobj isreal isscalar ix_ kron lexsort max mean median meshgrid min
     moveaxis nan_to_num nanargmax nanargmin nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod
-    nanquantile nanstd nansum nanvar ndim nonzero outer partition percentile polyder polyfit polyval prod ptp
+    nanquantile nanstd nansum nanvar ndim nonzero outer pad partition percentile polyder polyfit polyval prod ptp
     quantile ravel real repeat reshape roll roots rot90 round searchsorted select setdiff1d shape sinc size sort
     split squeeze stack std sum swapaxes take take_along_axis tensordot tile trace transpose trapezoid trapz
     tril tril_indices triu triu_indices union1d unique unravel_index vander var vdot vsplit vstack where
@@ -110,7 +110,7 @@ METHODS = (
 
 KEYWORDS = _names(
     """
-    N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv copy counts ddof
+    N a_max a_min abs_tol assume_unique atol axes axis axis1 axis2 base bins compute_uv constant_values copy counts ddof
     decimals decreasing default deg density dtype dx endpoint equal_nan fill_value full full_matrices hermitian
     high increasing indexing initial interpolation k keepdims key kind left low max method min minlength mode n
     nan ndmin neginf num offset ord out posinf prepend range rcond rel_tol repeats retstep return_counts
@@ -167,7 +167,6 @@ INSTEAD = {
     "place": "assign: x[mask] = v",
     "putmask": "assign: x[mask] = v",
     "fill_diagonal": "assign in a loop: x[i, i] = v",
-    "pad": "use np.concatenate with np.zeros",
     "apply_along_axis": "use a loop over rows",
     "join": "work with numbers; in `raise` use an f-string",
     "split": "work with numbers",

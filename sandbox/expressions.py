@@ -120,6 +120,8 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
             self.refuse(keyword.value, "keyword", "`**` in a call is not allowed: name the arguments")
         if name == "dtype":
             self._check_dtype(keyword.value)
+        elif self._takes_any_keyword(call.func):
+            self.check_name(keyword.value, name)
         elif name == "where":
             reduction = isinstance(call.func, ast.Attribute) and call.func.attr in allow.REDUCTIONS
             if not reduction:
@@ -129,6 +131,12 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
                 f"call that argument something else than `{name}`" if name in self.survey.parameters else "leave it out"
             )
             self.refuse(keyword.value, "keyword", f"the keyword argument `{name}=` is not available: {own}")
+
+    def _takes_any_keyword(self, function: ast.expr) -> bool:
+        """`dict(a=1)` and `d.update(a=1)`: the names are data."""
+        if isinstance(function, ast.Attribute):
+            return function.attr == "update"
+        return isinstance(function, ast.Name) and function.id == "dict" and "dict" not in self.survey.bound
 
     def _check_astype(self, node: ast.Call) -> None:
         if (

@@ -22,10 +22,13 @@ from sandbox import allow
 _NUMBERS = frozenset("biufc")
 _TYPE_PLACE = {
     "array": 1, "asarray": 1, "fromiter": 1, "zeros": 1, "ones": 1, "identity": 1, "full": 2, "zeros_like": 1,
-    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 5,
+    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 5, "indices": 1,
 }  # fmt: skip
 """For each function that makes arrays, which positional argument is the type."""
 
+_PAD_MODES = frozenset(
+    {"constant", "edge", "linear_ramp", "maximum", "mean", "minimum", "reflect", "symmetric", "wrap"}
+)
 _INSTEAD_OF = {"empty": "zeros", "empty_like": "zeros_like"}
 _DTYPES = frozenset({float, int, bool, None, *(getattr(np, name) for name in allow.DTYPES if hasattr(np, name))})
 
@@ -55,6 +58,13 @@ def _guard(name: str) -> Callable[..., Any]:
     return guarded
 
 
+def _pad(array: Any, pad_width: Any, mode: Any = "constant", **values: Any) -> Any:
+    """`np.pad` without the modes that call functions or leave memory as it was."""
+    if mode not in _PAD_MODES:
+        raise ValueError(f"the mode of np.pad is one of {', '.join(sorted(_PAD_MODES))}")
+    return np.pad(array, pad_width, mode, **values)
+
+
 def _facade(name: str, members: dict[str, Any]) -> ModuleType:
     module = ModuleType(name)
     vars(module).clear()
@@ -70,9 +80,9 @@ MATH = _facade("math", _members(math, allow.MATH))
 LINALG = _facade("linalg", _members(np.linalg, allow.LINALG))
 NUMPY = _facade(
     "np",
-    _members(np, allow.NUMPY - allow.CREATORS - {"linalg"})
+    _members(np, allow.NUMPY - allow.CREATORS - {"linalg", "pad"})
     | {name: _guard(name) for name in sorted(allow.CREATORS)}
-    | {"linalg": LINALG, "ndarray": np.ndarray},
+    | {"linalg": LINALG, "ndarray": np.ndarray, "pad": _pad},
 )
 
 BUILTINS = MappingProxyType({name: getattr(builtins, name) for name in sorted(allow.BUILTINS | allow.EXCEPTIONS)})
@@ -86,7 +96,7 @@ CALLABLES = frozenset(
 )
 """Functions and types that a module constant may be another name for, as in `floor = math.floor`."""
 
-REAL = {id(MATH): math, id(NUMPY): np, id(LINALG): np.linalg} | {
+REAL = {id(MATH): math, id(NUMPY): np, id(LINALG): np.linalg, id(_pad): np.pad} | {
     id(getattr(NUMPY, name)): getattr(np, _INSTEAD_OF.get(name, name)) for name in sorted(allow.CREATORS)
 }
 """For each member that is not the real thing, the real thing, for numba, which knows only those."""

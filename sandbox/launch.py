@@ -40,7 +40,7 @@ _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 _PACKAGES = ("sandbox", "numpy", "RestrictedPython")
 _COMPILER_PACKAGES = ("numba", "llvmlite")
 _START_SECONDS = 120.0
-_ANSWER_SECONDS = 30.0
+_ANSWER_SECONDS = 60.0
 
 
 def import_path(*, compiling: bool) -> list[str]:
@@ -107,7 +107,7 @@ class Zygote:
             self.stop()
             raise SandboxUnavailable(f"the sandbox process does not start: {complaint}") from None
         self.process.stderr.close()  # type: ignore[union-attr]
-        _, mechanisms, self.own_memory = hello[:3]
+        _, mechanisms, self.own_memory = hello[:3]  # the last grows with what the compiler learns
         self.mechanisms = Mechanism(mechanisms)
 
     def _last_words(self) -> str:
@@ -144,6 +144,7 @@ class Zygote:
         answer, handles = self._receive(_ANSWER_SECONDS)
         if answer[0] <= 0:
             raise OSError(-answer[0], f"the sandbox process cannot fork: {os.strerror(-answer[0])}")
+        self.own_memory = answer[1]
         return answer[0], handles[0] if handles else None
 
     def reap(self, pid: int) -> int:

@@ -63,7 +63,7 @@ def _execute(tree: ast.Module, namespace: dict[str, Any]) -> None:
         exec(code, namespace)  # noqa: S102 - the purpose of this package
     except BaseException as error:  # noqa: BLE001 - whatever the program raises is a fact about it
         _, text = explain(error)
-        raise Refused(f"the code at module level raised {text}", rule="module-level") from None
+        raise Refused(f"the code at module level raised {text}", rule="raised") from None
 
 
 def _binding_lines(tree: ast.Module) -> dict[str, int]:
@@ -86,7 +86,7 @@ def _load_anything(source: str, layout: Layout) -> Loaded:
         exec(compile(source, SOURCE_NAME, "exec", dont_inherit=True), namespace)  # noqa: S102
     except BaseException as error:  # noqa: BLE001
         _, text = explain(error)
-        raise Refused(f"the program raised {text}", rule="module-level") from None
+        raise Refused(f"the program raised {text}", rule="raised") from None
     entry = namespace.get(layout.entry)
     if not callable(entry):
         raise Refused(f"`{layout.entry}` must be callable", rule="signature")

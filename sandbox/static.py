@@ -17,7 +17,7 @@ import ast
 from sandbox.errors import Refused
 from sandbox.rules import Rules
 from sandbox.survey import Survey
-from sandbox.text import check_text, check_tree_size
+from sandbox.text import MAX_CODE_BYTES, check_text, check_tree_size
 from sandbox.values import Layout
 
 
@@ -40,7 +40,8 @@ def restrict(source: str, layout: Layout) -> ast.Module:
     Raises:
         Refused: naming the line, the rule and what to write instead.
     """
-    check_text(source)
+    if check_text(source) > MAX_CODE_BYTES:
+        raise Refused(f"the program has more than {MAX_CODE_BYTES} bytes of code: write a shorter rule", rule="size")
     tree = parse(source)
     check_tree_size(tree)
     try:

@@ -19,6 +19,8 @@ from sandbox.errors import Refused
 
 MAX_BYTES = 65_536
 MAX_LINES = 1_000
+MAX_CODE_BYTES = 9_216
+"""Bytes without comments, for a program that is to run: a rule that a person can read is shorter."""
 MAX_TOKENS = 32_000
 MAX_NESTING = 24
 """Open brackets at one time; also compound statements inside each other."""
@@ -54,11 +56,14 @@ _CHAINING = {"and", "or", "not", "if", "else", "lambda", "in", "is", "for", "awa
 _DECLARATION = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 
 
-def check_text(source: str) -> None:
+def check_text(source: str) -> int:
     """Check size, characters, tokens and nesting of a program's text.
 
     Args:
         source: the text, from anywhere.
+
+    Returns:
+        Bytes of its code, comments left out.
 
     Raises:
         Refused: naming the line, the rule and what to write instead.
@@ -72,7 +77,7 @@ def check_text(source: str) -> None:
     source = source.replace("\r\n", "\n")
     _check_characters(source)
     _check_declaration(source)
-    _Scan(source).run()
+    return len(source.encode()) - _Scan(source).run()
 
 
 def check_tree_size(tree: ast.AST) -> None:
@@ -130,8 +135,9 @@ class _Scan:
         self.indents = [0]
         self.at_line_start = True
 
-    def run(self) -> None:
-        position, end = 0, len(self.source)
+    def run(self) -> int:
+        """Go through the text; returns the bytes of its comments."""
+        position, end, comments = 0, len(self.source), 0
         while position < end:
             match = _TOKEN.match(self.source, position)
             if match is None:
@@ -143,7 +149,10 @@ class _Scan:
             if self.at_line_start and kind not in {"newline", "comment"}:
                 self._indent(position)
             self._count(kind, match.group(), position)
+            if kind == "comment":
+                comments += len(match.group().encode())
             position = match.end()
+        return comments
 
     def _bad_character(self, position: int) -> Refused:
         character = self.source[position]

@@ -9,6 +9,7 @@ import io
 import math
 import os
 import traceback
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -54,6 +55,17 @@ _LAYOUT = Layout(
 )
 
 
+_SLOW = (
+    "float(np.where(x > 0.0, x, 0.0)[0])",
+    "sorted(x)[0]",
+    "np.diff(x)[0]",
+    "x[np.argsort(x)[0]]",
+    "np.where(y > 0.0, y, 0.0)",
+    "x.std() + x.max() - x.min() + np.linalg.norm(x)",
+)
+"""What takes a second or more to compile for the first time, and a fraction of that in every child afterwards."""
+
+
 def warm_up(*, compiling: bool) -> None:
     """Import and use everything once.
 
@@ -70,6 +82,16 @@ def warm_up(*, compiling: bool) -> None:
         os.getcwd = lambda: "/"  # numba asks at every compilation, and a locked child may not
         with contextlib.suppress(CompileFailed):
             compile_rows(loaded, _LAYOUT, PlainRows(loaded.entry, _LAYOUT))
+
+
+def idle_work() -> Iterator[None]:
+    """Further compilations that save children time, one per step, for a zygote that has nothing else to do."""
+    layout = Layout(entry="f", fields=(Field(name="x", shape=(4,)), Field(name="y")))
+    for expression in _SLOW:
+        loaded = load(f"def f(x, y):\n    return {expression}\n", layout)
+        with contextlib.suppress(CompileFailed):
+            compile_rows(loaded, layout, PlainRows(loaded.entry, layout))
+        yield
 
 
 def _use_numpy() -> None:

@@ -16,12 +16,13 @@ import signal
 import socket
 import sys
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 
 from sandbox import inside, lockdown, regions
 from sandbox.frames import CONTROL, Code, Command
 from sandbox.levels import Mechanism
-from sandbox.warm import warm_up
+from sandbox.warm import idle_work, warm_up
 
 _SOCKET = 3
 """The descriptor a child keeps for its line to the parent."""
@@ -53,10 +54,15 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     lockdown.hide()
     watch = _watch(parent)
     mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged)
-    gc.collect()
-    gc.freeze()  # so that a child's collector does not touch, and so copy, what it shares with the zygote
+    _freeze()
     line.sendall(CONTROL.pack(os.getpid(), int(mechanisms), _own_memory(), 0, 0, 0, 0, 0))
-    _Zygote(line, watch, mechanisms).serve()
+    _Zygote(line, watch, mechanisms, idle_work() if compiling else iter(())).serve()
+
+
+def _freeze() -> None:
+    """Keep a child's collector from touching, and so copying, what it shares with the zygote."""
+    gc.collect()
+    gc.freeze()
 
 
 def _watch(parent: int) -> int | None:
@@ -121,18 +127,23 @@ def _stands(walls: Mechanism) -> bool:
 class _Zygote:
     """Serves requests one at a time."""
 
-    def __init__(self, line: socket.socket, watch: int | None, mechanisms: Mechanism) -> None:
-        self.line, self.watch, self.mechanisms = line, watch, mechanisms
+    def __init__(self, line: socket.socket, watch: int | None, mechanisms: Mechanism, idle: Iterator[None]) -> None:
+        self.line, self.watch, self.mechanisms, self.idle = line, watch, mechanisms, idle
 
     def serve(self) -> None:
         poll = select.poll()
         poll.register(self.line, select.POLLIN)
         if self.watch is not None:
             poll.register(self.watch, select.POLLIN)
+        working = True
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll()}
+            ready = {descriptor for descriptor, _ in poll.poll(0 if working else None)}
             if self.watch in ready:
                 return
+            if not ready:
+                working = next(self.idle, self) is None
+                _freeze()
+                continue
             request, descriptors, _, _ = socket.recv_fds(self.line, CONTROL.size, 3, socket.MSG_WAITALL)
             if len(request) < CONTROL.size:
                 return
@@ -167,7 +178,7 @@ class _Zygote:
         self._tell(pid)
 
     def _tell(self, pid: int) -> None:
-        reply = CONTROL.pack(pid, 0, 0, 0, 0, 0, 0, 0)
+        reply = CONTROL.pack(pid, _own_memory(), 0, 0, 0, 0, 0, 0)
         if Mechanism.PIDFD in self.mechanisms:
             handle = os.pidfd_open(pid)
             socket.send_fds(self.line, [reply], [handle])

@@ -163,7 +163,9 @@ def _run(sandbox: Sandbox, attack: Attack, layers: Layers, *, compiled: bool) ->
             blocks = [child.call({"state": state, "theta": theta}) for _ in range(3)]
             inputs = child.buffer("state").copy()
     except Refused as refusal:
-        return Result("rejected_static", text=str(refusal))
+        if refusal.rule != "raised":
+            return Result("rejected_static", text=str(refusal))
+        return Result("memory" if "MemoryError" in refusal.message else "runtime_error", text=str(refusal))
     except ChildFailed as failure:
         kinds = {"timeout": "timeout", "cpu": "timeout", "memory": "memory"}
         return Result(kinds.get(failure.kind, "runtime_error"), text=str(failure))
