@@ -32,6 +32,7 @@ def problems(
 
 
 def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
+    from rich.markup import escape
     from rich.table import Table
 
     from evolve.settings import validate
@@ -43,10 +44,10 @@ def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
     arguments = Table("argument", "meaning", "unit", "type", title=f"{signature.entry}(…) sees", title_justify="left")
     for argument in signature.arguments:
         shape = "number" if argument.shape == () else f"array {argument.shape}".replace("None", "any")
-        arguments.add_row(argument.name, argument.meaning, argument.unit, shape)
+        arguments.add_row(argument.name, escape(argument.meaning), argument.unit, shape)
     arguments.add_row("returns", signature.action.meaning, signature.action.unit, signature.action.dtype)
     console.print(arguments)
     settings = Table("--set", "default", "meaning", title="settings", title_justify="left")
     for key, field in problem.Settings.model_fields.items():
-        settings.add_row(key, repr(field.default), field.description or "")
+        settings.add_row(key, escape(repr(field.default)), escape(field.description or ""))
     console.print(settings)
