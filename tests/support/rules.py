@@ -109,7 +109,7 @@ SCORING = Domain(
         entry="score",
         arguments=tuple(
             number(name, low=0.0, high=1.0)
-            for name in "frac cost up down density locks age size depth gap slack fill".split()
+            for name in ["frac", "cost", "up", "down", "density", "locks", "age", "size", "depth", "gap", "slack", "fill"]
         ),
         action=Action(meaning="score of a candidate"),
     ),

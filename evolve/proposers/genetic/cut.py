@@ -38,7 +38,7 @@ def _freeze(shop: Workshop) -> str:
     sites = [s for s in shop.sites(Kind.NUMBER, Kind.WHOLE) if isinstance(s.node, ast.Name) and s.node.id in fixed]
     reads = shop.draft.reads()
     once = [site for site in sites if isinstance(site.node, ast.Name) and reads[site.node.id] == 1]
-    if len(fixed) < 3 or not once:
+    if len(fixed) < 2 or not once:
         raise NoWay("nothing to shorten")
     site = shop.dice.pick(once)
     assert isinstance(site.node, ast.Name)
@@ -73,6 +73,9 @@ def _without(site: Site, parameters: dict[str, Parameter]) -> ast.expr | None:
     if isinstance(node, ast.Name):
         value = _near(parameters.get(node.id), (0.0, 1.0))
         return None if value is None else number(value)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.right, ast.Name):
+        value = _near(parameters.get(node.right.id), (0.0, 1.0))
+        return None if value is None else number(1.0) if value == 0.0 else clone(node.left)
     if isinstance(node, ast.Call) and called(node) in {"min", "max"} and len(node.args) > 1:
         end = "high" if called(node) == "min" else "low"
         kept = [clone(argument) for argument in node.args if not _at_end(argument, end, parameters)]

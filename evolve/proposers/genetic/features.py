@@ -44,10 +44,18 @@ def feature(bench: Bench, unit: str | None = None, *, depth: int = 1) -> ast.exp
 
 
 def matches(unit: str | None, other: str | None) -> float:
-    """How well two units go together in a sum."""
+    """How well two units go together in a sum: a weight can make units of units a day, if less readily than of units."""
     if unit is None or other is None:
         return 0.6
-    return 1.0 if unit == other else 0.15
+    if unit == other:
+        return 1.0
+    is_related = bool(unit and other) and (unit.startswith(f"{other}/") or other.startswith(f"{unit}/"))
+    return 0.8 if is_related else 0.3
+
+
+def agree(one: Fact, other: Fact) -> bool:
+    """Whether two numbers may be added or compared as they are."""
+    return one.unit is None or other.unit is None or one.unit == other.unit
 
 
 def _readings(bench: Bench, unit: str | None) -> list[Option]:
@@ -179,13 +187,11 @@ def _compound(bench: Bench, unit: str | None, depth: int) -> ast.expr:
         is_share = (fact.low, fact.high) == (0.0, 1.0)
         return form("1.0 - A" if is_share else "abs(A)" if fact.low < 0.0 else "A * A", A=one)
     other = feature(bench, fact.unit if shape in {"difference", "sum"} else None, depth=0)
-    if shape == "difference":
-        return form("A - B", A=one, B=other)
-    if shape == "sum":
-        return form("A + B", A=one, B=other)
-    if shape == "product":
+    if shape == "ratio":
+        return ratio(bench, one, other)
+    if shape == "product" or not agree(fact, bench.fact(other)):
         return form("A * B", A=one, B=other)
-    return ratio(bench, one, other)
+    return form("A - B" if shape == "difference" else "A + B", A=one, B=other)
 
 
 def ratio(bench: Bench, one: ast.expr, other: ast.expr) -> ast.expr:
@@ -208,7 +214,7 @@ def condition(bench: Bench, unit: str | None = None) -> ast.expr:
     sign = bench.dice.pick(["A > T", "A < T"])
     if fact.unit is not None and bench.dice.chance(0.25):
         other = feature(bench, fact.unit, depth=0)
-        if ast.dump(other) != ast.dump(one):
+        if agree(fact, bench.fact(other)) and ast.dump(other) != ast.dump(one):
             return form(sign, A=one, T=other)
     return form(sign, A=one, T=bench.level("threshold", fact))
 

@@ -69,8 +69,8 @@ def _answer(bench: Bench, action: Action) -> ast.expr:
         shape = ast.Tuple([number(n) for n in action.shape], ast.Load())
         return form("np.full(S, A)", S=shape, A=_number(bench, action))
     if action.dtype == "bool":
-        made = features.condition(bench)
-        return form("A and B", A=made, B=features.condition(bench)) if bench.dice.chance(0.4) else made
+        made = _score_condition(bench)
+        return form("A and B", A=made, B=_score_condition(bench)) if bench.dice.chance(0.3) else made
     if action.dtype == "int":
         return _whole(bench, action)
     return _number(bench, action)

@@ -1,4 +1,4 @@
-"""Operators that add: a term, a factor, a bend, a season, a memory."""
+"""Operators that add: a term, a step, a memory; a factor, a curve, a season."""
 
 import ast
 from collections.abc import Callable
@@ -15,16 +15,28 @@ Growth = Callable[[Bench, ast.expr, Fact], ast.expr]
 
 
 def grow(shop: Workshop) -> str:
-    """Put an expression together with something new. Most ways start where they change nothing."""
+    """Add something that the program did not look at, or looked at in another way."""
     site = shop.choose(Kind.NUMBER, Kind.WHOLE)
+    numbers = sum(fact.kind.is_numeric for known, fact in site.where.env.items() if known not in shop.draft.parameters)
+    several = 1.0 if numbers < 4 else 6.0  # one at a time would take too long
+    return _put_first(shop, site, [*_TERMS, (several, _terms)])
+
+
+def reshape(shop: Workshop) -> str:
+    """Give an expression another scale, curve or season. Most ways start where they change nothing."""
+    return _put_first(shop, shop.choose(Kind.NUMBER, Kind.WHOLE), _SHAPES)
+
+
+def _put_first(shop: Workshop, site: Site, growths: list[tuple[float, Growth]]) -> str:
+    """Apply the first growth, in random order, that is possible at a site."""
     bench, base, fact = shop.at(site.where), site.node, site.fact
-    for growth in shop.dice.order(_GROWTHS):
+    for growth in shop.dice.order(growths):
         try:
             grown = growth(bench, base, fact)
         except NoWay:
             continue
         put_number(site, bench, grown)
-        return f"grew `{ast.unparse(base)}` to `{ast.unparse(grown)}`"
+        return f"`{ast.unparse(base)}` became `{ast.unparse(grown)}`"
     raise NoWay("nothing can be added here")
 
 
@@ -56,9 +68,7 @@ def _terms(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 def _plain_term(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     """Without a weight: sums and differences of one unit are the bones of many rules."""
-    feature = features.feature(bench, fact.unit, depth=0)
-    if fact.unit is None or bench.fact(feature).unit != fact.unit:
-        raise NoWay("no feature of the same unit")
+    feature = _same_unit(bench, fact)
     return form("A - F" if bench.dice.chance(0.5) else "A + F", A=base, F=feature)
 
 
@@ -103,7 +113,7 @@ def _power_factor(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 
 def _blend(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
-    feature = features.feature(bench, fact.unit)
+    feature = _same_unit(bench, fact)
     share = bench.parameter("share", Start(Real(0.0, 1.0), 0.1), "")
     return form("(1.0 - P) * A + P * F", A=base, P=share, F=feature)
 
@@ -140,8 +150,16 @@ def _memory(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 
 def _extreme(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
-    feature = features.feature(bench, fact.unit)
+    feature = _same_unit(bench, fact)
     return form(bench.dice.pick(["min(A, F)", "max(A, F)"]), A=base, F=feature)
+
+
+def _same_unit(bench: Bench, fact: Fact) -> ast.expr:
+    """A feature that can stand beside something without a weight."""
+    feature = features.feature(bench, fact.unit)
+    if not features.agree(fact, bench.fact(feature)):
+        raise NoWay("no feature of the same unit")
+    return feature
 
 
 def _positive(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
@@ -151,21 +169,23 @@ def _positive(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     return form("max(Z, A)", Z=number(0.0), A=base)
 
 
-_GROWTHS: list[tuple[float, Growth]] = [
+_TERMS: list[tuple[float, Growth]] = [
     (5.0, _term),
-    (1.5, _terms),
     (2.0, _plain_term),
     (3.0, _hinge),
-    (1.5, _factor),
-    (1.0, _offset),
-    (1.5, _modulate),
-    (0.8, _power),
-    (1.2, _power_factor),
-    (1.2, _blend),
-    (0.5, _squash),
-    (2.5, _season),
     (1.5, _bonus),
     (2.0, _memory),
-    (0.8, _extreme),
-    (0.4, _positive),
+    (1.0, _extreme),
+    (1.2, _blend),
+]
+
+_SHAPES: list[tuple[float, Growth]] = [
+    (2.0, _factor),
+    (1.5, _offset),
+    (2.0, _modulate),
+    (1.0, _power),
+    (1.5, _power_factor),
+    (1.0, _squash),
+    (2.5, _season),
+    (0.5, _positive),
 ]

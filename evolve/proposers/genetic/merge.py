@@ -63,19 +63,17 @@ def _chain(node: ast.AST) -> list[_Operand]:
         return [_Operand(node, "args", i) for i in range(len(node.args))] if len(node.args) > 1 else []
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, (ast.Add, ast.Sub, ast.Mult)):
         return []
-    kinds = (ast.Mult,) if isinstance(node.op, ast.Mult) else (ast.Add, ast.Sub)
-    found: list[_Operand] = []
-    rest = [(node, 1)]
-    while rest:
-        holder, sign = rest.pop()
-        for side in ("left", "right"):
-            turned = -sign if side == "right" and isinstance(holder.op, ast.Sub) else sign
-            part = getattr(holder, side)
-            if isinstance(part, ast.BinOp) and isinstance(part.op, kinds):
-                rest.append((part, turned))
-            else:
-                found.append(_Operand(holder, side, None, turned))
-    return found
+    return list(_operands(node, (ast.Mult,) if isinstance(node.op, ast.Mult) else (ast.Add, ast.Sub), 1))
+
+
+def _operands(node: ast.BinOp, kinds: tuple[type[ast.operator], ...], sign: int) -> Iterator[_Operand]:
+    for side in ("left", "right"):
+        turned = -sign if side == "right" and isinstance(node.op, ast.Sub) else sign
+        part = getattr(node, side)
+        if isinstance(part, ast.BinOp) and isinstance(part.op, kinds):
+            yield from _operands(part, kinds, turned)
+        else:
+            yield _Operand(node, side, None, turned)
 
 
 def _gather(chain: list[_Operand], free: dict[str, Parameter]) -> bool:

@@ -5,30 +5,30 @@ import ast
 from evolve.annotations import read_parameter
 from evolve.errors import ProgramError
 from evolve.program import parse
-from evolve.proposers.base import Relative, Skill
+from evolve.proposers.base import Skill
 from evolve.proposers.genetic import features
 from evolve.proposers.genetic.domains import Start
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import Kind, infer, parameter_fact
+from evolve.proposers.genetic.fresh import write_fresh
 from evolve.proposers.genetic.graft import graft
-from evolve.proposers.genetic.grow import put_number
+from evolve.proposers.genetic.grow import grow, put_number
 from evolve.proposers.genetic.nodes import clone, form, names_in, weight_of
 from evolve.proposers.genetic.sites import Site, sites
-from evolve.proposers.genetic.workshop import Bench, NoWay, Workshop, preference
+from evolve.proposers.genetic.workshop import Bench, NoWay, Workshop, weighed
 from evolve.space import Parameter, Real, SpaceError
 
 
 def crossover(shop: Workshop) -> str:
     """Put an expression of a mate, with all it needs, in the place of one of the parent's."""
-    mate = _mate(shop)
-    donor = Draft.of(mate.program, shop.draft.signature)
+    donor, mate = _mate(shop)
     given = [
         site for site in sites(donor) if site.wanted in _MIXED and weight_of(site.node) > 1 and not site.where.loops
     ]
     if not given:
         raise NoWay("the mate has nothing to give")
-    source = shop.dice.weigh([(preference(site), site) for site in given])
-    options = [(preference(site) * _alike(site, source), site) for site in shop.sites(source.wanted)]
+    source = shop.dice.weigh(weighed(given))
+    options = [(weight * _alike(site, source), site) for weight, site in weighed(shop.sites(source.wanted))]
     if not options:
         raise NoWay("the parent has no place for it")
     site = shop.dice.weigh(options)
@@ -39,18 +39,29 @@ def crossover(shop: Workshop) -> str:
         put_number(site, bench, made)
     else:
         site.put(made)
-    shop.used.append(mate.name)
-    return f"`{before}` became `{ast.unparse(site.node)}` from {mate.name}"
+    return f"`{before}` became `{ast.unparse(site.node)}` from {_credit(shop, mate)}"
 
 
 _MIXED = (Kind.NUMBER, Kind.WHOLE, Kind.TRUTH)
 
 
-def _mate(shop: Workshop) -> Relative:
-    mates = [other for other in shop.request.others if other.program.source != shop.request.parent.program.source]
+def _mate(shop: Workshop) -> tuple[Draft, str]:
+    """A program to take from, good ones rather than others, and its name; a random one where there is no other."""
+    own = shop.request.parent.program.source
+    mates = [other for other in shop.request.others if other.program.source != own]
     if not mates:
-        raise NoWay("there is no other program to mate with")
-    return shop.dice.weigh([(1.0 / (1.0 + rank), mate) for rank, mate in enumerate(mates)])
+        stranger = shop.draft.copy()
+        write_fresh(Workshop(stranger, shop.dice, shop.request))
+        return stranger, ""
+    mate = shop.dice.weigh([(1.0 / (1.0 + rank), mate) for rank, mate in enumerate(mates)])
+    return Draft.of(mate.program, shop.draft.signature), mate.name
+
+
+def _credit(shop: Workshop, mate: str) -> str:
+    """Note who gave something; returns how to call them."""
+    if mate:
+        shop.used.append(mate)
+    return mate or "a random program"
 
 
 def _alike(site: Site, source: Site) -> float:
@@ -72,29 +83,34 @@ def _target(site: Site) -> str:
 
 def branch(shop: Workshop) -> str:
     """Two whole rules in one: by a condition, as a weighted mean, or the smaller or larger of both."""
-    mate = _mate(shop)
-    donor = Draft.of(mate.program, shop.draft.signature)
-    given = [site for site in sites(donor) if site.role == "return" and site.wanted in _MIXED and not site.where.loops]
-    own = [site for site in shop.sites(*_MIXED) if site.role == "return"]
+    donor, mate = _mate(shop)
+    given = [site for site in sites(donor) if _is_answer(site) and not site.where.loops]
+    own = [site for site in shop.sites(*_MIXED, Kind.ARRAY) if _is_answer(site)]
     if not given or not own:
-        raise NoWay("one of the two returns no number")
+        raise NoWay("one of the two returns nothing that could be joined")
     source, site = shop.dice.pick(given), shop.dice.pick(own)
     bench = shop.at(site.where)
     other = graft(donor, source, bench)
     made = _joined(bench, site, other)
-    shop.used.append(mate.name)
     if site.wanted.is_numeric:
         put_number(site, bench, made)
     else:
         site.put(made)
-    return f"joined with {mate.name}: `{ast.unparse(made)}`"
+    return f"joined with {_credit(shop, mate)}: `{ast.unparse(made)}`"
+
+
+def _is_answer(site: Site) -> bool:
+    """Whether a rule's whole answer stands here, in a form that can be calculated with."""
+    is_array = site.wanted is Kind.ARRAY and infer(site.node, site.where.env).kind is Kind.ARRAY
+    return site.role == "return" and (site.wanted in _MIXED or is_array)
 
 
 def _joined(bench: Bench, site: Site, other: ast.expr) -> ast.expr:
     base = site.node
     if site.wanted is Kind.TRUTH:
         return form(bench.dice.pick(["A and B", "A or B"]), A=base, B=other)
-    way = bench.dice.weigh([(2.0, "condition"), (2.0, "mean"), (1.0, "extreme")])
+    extreme = 0.0 if site.wanted is Kind.ARRAY else 1.0
+    way = bench.dice.weigh([(2.0, "condition"), (2.0, "mean"), (extreme, "extreme")])
     if way == "condition":
         return form("B if C else A", A=base, B=other, C=features.condition(bench))
     if way == "mean":
@@ -106,8 +122,6 @@ def _joined(bench: Bench, site: Site, other: ast.expr) -> ast.expr:
 def splice(shop: Workshop) -> str:
     """Take in an archived skill: in place of an expression, or beside one."""
     options = [(0.2 + max(0.0, skill.gain), skill) for skill in shop.request.skills]
-    if not options:
-        raise NoWay("no skill has been archived yet")
     for skill in shop.dice.order(options):
         try:
             note = _take_in(shop, skill)
@@ -115,7 +129,7 @@ def splice(shop: Workshop) -> str:
             continue  # a skill that another proposer worded in its own way may not fit here
         shop.skills.append(skill.name)
         return note
-    raise NoWay("no skill fits")
+    return grow(shop)  # no skill has been archived that fits here: add something of our own
 
 
 def _take_in(shop: Workshop, skill: Skill) -> str:

@@ -23,6 +23,7 @@ Operator = Callable[[Workshop], str]
 
 OPERATORS: dict[str, Operator] = {
     "grow": grow.grow,
+    "reshape": grow.reshape,
     "prune": cut.prune,
     "clamp": bend.clamp,
     "threshold": bend.threshold,
@@ -36,7 +37,7 @@ OPERATORS: dict[str, Operator] = {
     "fresh": fresh.write_fresh,
 }
 
-_GROWING = {"grow", "clamp", "threshold", "splice", "branch"}
+_GROWING = {"grow", "reshape", "clamp", "threshold", "splice", "branch"}
 
 ATTEMPTS = 12
 """Tries within one request, each with random numbers of its own."""
@@ -84,7 +85,7 @@ def breed(request: Request) -> Proposal:
             source = finish(shop.draft, bounds)
             child = read_program(source, request.signature.entry, positional)
         except TooLarge as way:
-            crowded = True
+            crowded = request.operator != "fresh"
             reasons[str(way)] += 1
             continue
         except NoWay as way:

@@ -55,7 +55,7 @@ class Site:
         field: the holder's field.
         index: place in the field, where that is a list.
         wanted: the kind that must stand here.
-        role: "return", "value" (of an assignment), "test", or "part" of an expression.
+        role: "return", "value" (of an assignment), "core" (of either, within its bounds), "test", or "part".
         level: depth within the statement's expression.
     """
 
@@ -179,9 +179,15 @@ def _return_sites(where: Where, statement: ast.Return, draft: Draft) -> Iterator
 def _expand(site: Site) -> Iterator[Site]:
     """A site and those within it."""
     yield site
+    role = "core" if site.role in {"return", "value", "core"} and _only_bounds(site.node) else "part"
     for holder, side, index, wanted in _parts(site):
         if wanted is not Kind.OTHER:
-            yield from _expand(Site(site.where, holder, side, index, wanted, "part", site.level + 1))
+            yield from _expand(Site(site.where, holder, side, index, wanted, role, site.level + 1))
+
+
+def _only_bounds(node: ast.expr) -> bool:
+    """Whether an expression only bounds, rounds or chooses what stands in it."""
+    return isinstance(node, ast.IfExp) or called(node) in {"min", "max", "round", "int", "float"}
 
 
 Slot = tuple[ast.AST, str, int | None, Kind]
@@ -191,8 +197,7 @@ def _parts(site: Site) -> list[Slot]:
     node, wanted = site.node, site.wanted
     numeric = wanted if wanted.is_numeric else Kind.NUMBER
     if isinstance(node, ast.BinOp):
-        inner = Kind.NUMBER if isinstance(node.op, (ast.Div, ast.Pow)) else numeric
-        return [(node, side, None, _kind(getattr(node, side), site, inner)) for side in ("left", "right")]
+        return [(node, side, None, _kind(getattr(node, side), site, numeric)) for side in _open_sides(node.op)]
     if isinstance(node, ast.UnaryOp):
         inner = Kind.TRUTH if isinstance(node.op, ast.Not) else _kind(node.operand, site, numeric)
         return [(node, "operand", None, inner)]
@@ -209,24 +214,43 @@ def _parts(site: Site) -> list[Slot]:
     return _call_parts(node, site, numeric) if isinstance(node, ast.Call) else []
 
 
+def _open_sides(operator: ast.operator) -> tuple[str, ...]:
+    """Sides of an operation that may change: not a divisor, which could become 0, and nothing of a power."""
+    if isinstance(operator, ast.Pow):
+        return ()
+    return ("left",) if isinstance(operator, (ast.Div, ast.FloorDiv, ast.Mod)) else ("left", "right")
+
+
+_TOTAL = frozenset({
+    "abs", "array", "atan", "atan2", "clip", "cos", "cosh", "cumsum", "diff", "dot", "erf", "erfc", "exp", "fabs",
+    "floor", "max", "maximum", "mean", "median", "min", "minimum", "sign", "sin", "sinh", "std", "sum", "tan", "tanh",
+    "var", "where",
+})  # fmt: skip
+"""Functions of `math`, `np` and arrays that take any number: others may raise when their arguments change."""
+
+
 def _call_parts(node: ast.Call, site: Site, numeric: Kind) -> list[Slot]:
     name = called(node)
     if name in {"range", "enumerate", "zip", "len"}:
         return []
     if name in {"min", "max", "abs"}:
         return [(node, "args", i, _kind(argument, site, numeric)) for i, argument in enumerate(node.args)]
+    if isinstance(node.func, ast.Attribute) and node.func.attr not in _TOTAL:
+        return []
     slots: list[Slot] = []
     for i, argument in enumerate(node.args):
-        kind = Kind.NUMBER if name in {"int", "float", "round"} else _known(argument, site)
-        is_safe = isinstance(argument, (ast.List, ast.Tuple)) or (
-            kind is Kind.NUMBER or not isinstance(argument, ast.Constant)
-        )
-        slots.append(
-            (node, "args", i, (Kind.ARRAY if isinstance(argument, ast.List) else kind) if is_safe else Kind.OTHER)
-        )
+        slots.append((node, "args", i, Kind.NUMBER if name in {"int", "float", "round"} else _passed(argument, site)))
     if isinstance(node.func, ast.Attribute):
         slots.append((node.func, "value", None, _known(node.func.value, site)))
     return slots
+
+
+def _passed(argument: ast.expr, site: Site) -> Kind:
+    """What a function is given: numbers and lists of numbers may change, a literal whole number may be an axis."""
+    if isinstance(argument, (ast.List, ast.Tuple)):
+        return Kind.ARRAY
+    kind = _known(argument, site)
+    return Kind.OTHER if kind is Kind.WHOLE and isinstance(argument, ast.Constant) else kind
 
 
 def _known(node: ast.expr, site: Site) -> Kind:

@@ -3,13 +3,14 @@
 import ast
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from evolve.annotations import domain_text, literal_in
 from evolve.problem import Signature
 from evolve.program import Program
 from evolve.proposers.base import Skill
 from evolve.proposers.genetic.draft import Draft
-from evolve.proposers.genetic.facts import Kind
+from evolve.proposers.genetic.facts import Kind, infer
 from evolve.proposers.genetic.mix import CALLABLE
 from evolve.proposers.genetic.nodes import clone, name, names_in, weight_of
 from evolve.proposers.genetic.sites import places, sites
@@ -35,14 +36,48 @@ def extract_skills(parent: Program, child: Program, signature: Signature, *, pre
         At most `MOST` skills, the largest first; none where the change is trivial or cannot be said in one expression.
     """
     before, after = Draft.of(parent, signature), Draft.of(child, signature)
-    known = {_shape(part, before) for whole in _inlined(before) for part in _parts(whole)}
+    known = _Known.of(before)
     found: dict[str, ast.expr] = {}
     for whole in _inlined(after):
-        for part in _new_parts(whole, known, after):
+        for part in known.new_parts(whole, after):
             if _is_useful(part, after):
                 found.setdefault(_shape(part, after), part)
     largest = sorted(found.values(), key=lambda part: -weight_of(part))[:MOST]
     return [_skill(part, after, f"{prefix}.{i}") for i, part in enumerate(largest)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the parent says.
+
+    Args:
+        shapes: of all its expressions.
+        frames: of all its expressions with one part left open.
+    """
+
+    shapes: frozenset[str]
+    frames: frozenset[str]
+
+    @classmethod
+    def of(cls, parent: Draft) -> "_Known":
+        parts = [part for whole in _inlined(parent) for part in _parts(whole)]
+        shapes = frozenset(_shape(part, parent) for part in parts)
+        return cls(shapes, frozenset(frame for part in parts for _, frame in _frames(part, parent)))
+
+    def new_parts(self, node: ast.expr, draft: Draft) -> Iterator[ast.expr]:
+        """The largest parts made of nothing old, in old surroundings; else old parts put together in a new way."""
+        if _shape(node, draft) in self.shapes:
+            return
+        frames = [(child, frame) for child, frame in _frames(node, draft) if _shape(child, draft) not in self.shapes]
+        changed = [child for child, _ in frames if weight_of(child) > 1]
+        has_old = any(_shape(part, draft) in self.shapes for part in _parts(node) if weight_of(part) >= 4)
+        is_filled = len(changed) == 1 and any(frame in self.frames for _, frame in frames)
+        is_whole = not all(_is_scalar(child, draft) for child in changed)  # what stands in it is no use by itself
+        if not changed or is_whole or not (has_old or is_filled):
+            yield node
+            return
+        for child in changed:
+            yield from self.new_parts(child, draft)
 
 
 def _skill(part: ast.expr, draft: Draft, called: str) -> Skill:
@@ -93,22 +128,35 @@ def _shape(node: ast.expr, draft: Draft) -> str:
     return ast.dump(copied)
 
 
-def _new_parts(node: ast.expr, known: set[str], draft: Draft) -> Iterator[ast.expr]:
-    """The largest parts made of nothing old; and old parts put together in a new way, where nothing else is new."""
-    if _shape(node, draft) in known:
-        return
-    children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-    changed = [child for child in children if _shape(child, draft) not in known and weight_of(child) > 1]
-    if not any(_shape(part, draft) in known for part in _parts(node) if weight_of(part) >= 4) or not changed:
-        yield node
-        return
-    for child in changed:
-        yield from _new_parts(child, known, draft)
+def _frames(node: ast.expr, draft: Draft) -> Iterator[tuple[ast.expr, str]]:
+    """The parts right below an expression, each with the shape of the rest."""
+    gap = name("□")
+    for field in node._fields:
+        value = getattr(node, field)
+        if isinstance(value, ast.expr):
+            setattr(node, field, gap)
+            frame = _shape(node, draft)
+            setattr(node, field, value)
+            yield value, frame
+        elif isinstance(value, list):
+            for i, item in enumerate(value):
+                if isinstance(item, ast.expr):
+                    value[i] = gap
+                    frame = _shape(node, draft)
+                    value[i] = item
+                    yield item, frame
+
+
+def _is_scalar(node: ast.expr, draft: Draft) -> bool:
+    kind = infer(node, draft.facts()).kind
+    return kind.is_numeric or kind is Kind.TRUTH
 
 
 def _is_useful(node: ast.expr, draft: Draft) -> bool:
     """Whether an expression looks at an argument, stands on its own and says more than a name or a weight."""
     read = set(names_in(node))
     allowed = {*draft.signature.positional, *draft.parameters, *CALLABLE}
+    if not _is_scalar(node, draft):
+        return False
     looks = bool(read & {argument.name for argument in draft.signature.arguments})
     return looks and read <= allowed and 4 <= weight_of(node) <= LARGEST

@@ -43,7 +43,7 @@ class Workshop:
         Raises:
             NoWay: if there is none.
         """
-        options = [(preference(site), site) for site in self.sites(*kinds)]
+        options = weighed(self.sites(*kinds))
         if not options:
             raise NoWay("the program has no expression of the right kind")
         return self.dice.weigh(options)
@@ -53,11 +53,21 @@ class Workshop:
         return Bench(self, where, dict(where.env))
 
 
-def preference(site: Site) -> float:
-    """How often a site is chosen: what an action depends on directly counts more, bare numbers less."""
-    if isinstance(site.node, ast.Constant):
-        return 0.3
-    return {"return": 4.0, "value": 2.5, "test": 1.5}.get(site.role, 1.0)
+_PREFERENCE = {"return": 4.0, "core": 3.0, "value": 2.5, "test": 1.5}
+
+
+def weighed(sites: list[Site]) -> list[tuple[float, Site]]:
+    """Sites with how often each is chosen: in a long program too, half of the time what an answer depends on directly."""
+    options = [(_preference(site), site) for site in sites]
+    whole = sum(weight for weight, site in options if site.role in _PREFERENCE)
+    parts = sum(weight for weight, site in options if site.role not in _PREFERENCE)
+    scale = min(1.0, whole / parts) if whole and parts else 1.0
+    return [(weight if site.role in _PREFERENCE else weight * scale, site) for weight, site in options]
+
+
+def _preference(site: Site) -> float:
+    """Bare numbers and parameters are little to work on."""
+    return 0.3 if isinstance(site.node, ast.Constant) else _PREFERENCE.get(site.role, 1.0)
 
 
 @dataclass(slots=True)
