@@ -104,21 +104,22 @@ def order(
     ),
 )
 
+SCORES = ("frac", "cost", "up", "down", "density", "locks", "age", "size", "depth", "gap", "slack", "fill")
+
 SCORING = Domain(
     Signature(
         entry="score",
-        arguments=tuple(
-            number(name, low=0.0, high=1.0)
-            for name in ["frac", "cost", "up", "down", "density", "locks", "age", "size", "depth", "gap", "slack", "fill"]
-        ),
+        arguments=tuple(number(name, low=0.0, high=1.0) for name in SCORES),
         action=Action(meaning="score of a candidate"),
     ),
     tuple(
         f"def score(frac, cost, up, down, density, locks, age, size, depth, gap, slack, fill, *, {rest}"
         for rest in (
             "weight: Real(-1, 1) = 0.5):\n    return weight * frac + up * down\n",
-            "w: Real(0, 1) = 0.5, eps: Real(1e-6, 1, log=True) = 1e-3):\n"
-            "    return max(up, eps) * max(down, eps) * (1.0 - w) + w * min(frac, 1.0 - frac)\n",
+            (
+                "w: Real(0, 1) = 0.5, eps: Real(1e-6, 1, log=True) = 1e-3):\n"
+                "    return max(up, eps) * max(down, eps) * (1.0 - w) + w * min(frac, 1.0 - frac)\n"
+            ),
         )
     ),
 )
@@ -184,8 +185,10 @@ GATE = Domain(
     ),
     (
         "def accept(gain, risk, known, *, margin: Real(0, 1) = 0.1):\n    return gain - risk > margin and not known\n",
-        "def accept(gain, risk, known, *, margin: Real(0, 1) = 0.1):\n"
-        "    if known:\n        return False\n    return gain > margin or risk < 0.1\n",
+        (
+            "def accept(gain, risk, known, *, margin: Real(0, 1) = 0.1):\n"
+            "    if known:\n        return False\n    return gain > margin or risk < 0.1\n"
+        ),
     ),
 )
 
@@ -222,8 +225,10 @@ WEIGHTS = Domain(
         action=Action(meaning="weights", shape=(3,), low=0.0, high=1.0, clip=True),
     ),
     (
-        "def weigh(signal, month, *, tilt: Real(0, 1) = 0.2):\n"
-        "    return np.array([tilt * signal[0], tilt + signal.mean(), 0.5])\n",
+        (
+            "def weigh(signal, month, *, tilt: Real(0, 1) = 0.2):\n"
+            "    return np.array([tilt * signal[0], tilt + signal.mean(), 0.5])\n"
+        ),
         "def weigh(signal, month, *, tilt: Real(0, 1) = 0.2):\n    return np.clip(signal * tilt + 0.1, 0.0, 1.0)\n",
     ),
 )

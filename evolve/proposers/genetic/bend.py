@@ -1,33 +1,30 @@
 """Operators that bend: bounds on an expression, and different rules on two sides of a threshold."""
 
 import ast
+from dataclasses import replace
 
-from evolve.proposers.genetic import domains, features
+from evolve.proposers.genetic import features
 from evolve.proposers.genetic.domains import Start
 from evolve.proposers.genetic.facts import Fact, Kind
 from evolve.proposers.genetic.grow import put_number
 from evolve.proposers.genetic.nodes import form, number, statements
 from evolve.proposers.genetic.sites import Site
 from evolve.proposers.genetic.workshop import Bench, NoWay, Workshop
-from evolve.space import Integer, Real
+from evolve.space import Real
 
 
 def clamp(shop: Workshop) -> str:
     """Bound an expression from above or below: by a parameter, or by a parameter that moves with a feature."""
     site = shop.choose(Kind.NUMBER, Kind.WHOLE)
     bench, base, fact = shop.at(site.where), site.node, site.fact
-    start = domains.level(fact, bench.env, bench.draft, bench.dice)
     if shop.dice.chance(0.75):
-        bound = bench.parameter("cap", domains.cap_start(start, fact, bench.dice), fact.unit)
+        bound = bench.level("cap", fact, "high")
         if shop.dice.chance(0.25):
-            feature = features.feature(bench, fact.unit)
+            feature = bench.in_unit(features.feature(bench, fact.unit), fact)
             bound = form("C + W * F", C=bound, W=bench.weight(fact, bench.fact(feature)), F=feature)
         made = form("min(C, A)", C=bound, A=base)
     else:
-        assert isinstance(start.domain, (Real, Integer))
-        low = start.domain.low
-        floor = bench.parameter("floor", Start(start.domain, float(low)), fact.unit)
-        made = form("max(C, A)", C=floor, A=base)
+        made = form("max(C, A)", C=bench.level("floor", fact, "low"), A=base)
     put_number(site, bench, made)
     return f"bounded `{ast.unparse(base)}`: `{ast.unparse(made)}`"
 
@@ -96,13 +93,8 @@ def _deadband(shop: Workshop) -> str:
     """Small values become nothing: a least order, a band of no action."""
     site: Site = shop.choose(Kind.NUMBER, Kind.WHOLE)
     bench, base, fact = shop.at(site.where), site.node, site.fact
-    start = domains.level(fact, bench.env, bench.draft, bench.dice)
-    assert isinstance(start.domain, (Real, Integer))
-    low, high = max(0.0, start.domain.low), start.domain.high
-    if not low < high:
-        raise NoWay("it is never positive")
     size = form("abs(A)", A=base) if fact.low < 0.0 else base
-    least = bench.parameter("least", Start(Real(low, high), low), fact.unit)
+    least = bench.level("least", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), "low")
     put_number(site, bench, form("A if S > P else 0.0", A=base, S=size, P=least))
     return f"small `{ast.unparse(base)}` become 0"
 

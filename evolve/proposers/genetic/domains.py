@@ -6,11 +6,15 @@ parent before any tuning, and tuning can only find more.
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from evolve.proposers.genetic.dice import Dice
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import Env, Fact, Kind
 from evolve.space import Domain, Integer, Parameter, Real
+
+Place = Literal["low", "middle", "high"]
+"""Where in its domain a parameter starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +112,24 @@ def around(value: float, *, spread: float = 4.0) -> Start:
     return Start(Real(0.0, far), float(value)) if value > 0.0 else Start(Real(-far, 0.0), float(value))
 
 
-def cap_start(start: Start, fact: Fact, dice: Dice) -> Start:
-    """For `min(fact, cap)`: mostly high, where it changes little."""
+def placed(start: Start, fact: Fact, at: Place, dice: Dice) -> Start:
+    """The same domain with another start: low or high, where a bound changes little."""
     domain = start.domain
-    assert isinstance(domain, Real)
+    assert isinstance(domain, (Real, Integer))
+    if at == "low":
+        return Start(domain, float(domain.low))
+    if at == "middle":
+        return start
     high = domain.high if not fact.is_bounded else max(domain.high, min(nice(fact.high), 4.0 * domain.high))
-    share = dice.weigh([(2.0, 1.0), (2.0, 0.6), (1.0, 0.35)])
-    return Start(Real(domain.low, high), short(domain.low + share * (high - domain.low)))
+    return Start(Real(domain.low, high), short(domain.low + _high_share(dice) * (high - domain.low)))
+
+
+def multiple(at: Place, dice: Dice) -> Start:
+    """For so many times a number of the right size."""
+    high = dice.pick([2.0, 5.0, 10.0, 20.0])
+    share = {"low": 0.0, "middle": 0.25}.get(at)
+    return Start(Real(0.0, high), short(high * (_high_share(dice) if share is None else share)))
+
+
+def _high_share(dice: Dice) -> float:
+    return dice.weigh([(2.0, 1.0), (2.0, 0.6), (1.0, 0.35)])

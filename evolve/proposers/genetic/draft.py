@@ -109,7 +109,8 @@ class Draft:
         return env | {p.name: parameter_fact(p, self._units.get(p.name)) for p in self.parameters.values()}
 
     def _find_units(self) -> dict[str, str]:
-        """Parameters that are added to or compared with something of known unit have that unit."""
+        """Parameters that are added to or compared with something have its unit; those that only multiply have none."""
+        self._units = dict.fromkeys((known for known in _multipliers(self.function) if known in self.parameters), "")
         env = self.facts()
         found: dict[str, str] = {}
         for one, other in _companions(self.function):
@@ -118,7 +119,7 @@ class Draft:
                     unit = infer(partner, env).unit
                     if unit is not None:
                         found[side.id] = unit
-        return found
+        return self._units | found
 
 
 def _clone_module(tree: ast.Module) -> ast.Module:
@@ -128,6 +129,12 @@ def _clone_module(tree: ast.Module) -> ast.Module:
 def entry_of(tree: ast.Module, entry: str) -> ast.FunctionDef:
     """The definition of the entry function that counts: the last."""
     return [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == entry][-1]
+
+
+def _multipliers(function: ast.FunctionDef) -> Iterator[str]:
+    for node in walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
+            yield from (side.id for side in (node.left, node.right) if isinstance(side, ast.Name))
 
 
 def _companions(function: ast.FunctionDef) -> Iterator[tuple[ast.expr, ast.expr]]:

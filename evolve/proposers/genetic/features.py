@@ -7,7 +7,6 @@ more often; a feature of another unit is still possible, since a weight can conv
 import ast
 from collections.abc import Callable
 
-from evolve.proposers.genetic import domains
 from evolve.proposers.genetic.domains import Start
 from evolve.proposers.genetic.facts import Fact, Kind
 from evolve.proposers.genetic.nodes import assign, form, name, number, statements, value_of
@@ -156,9 +155,7 @@ def balance(bench: Bench, known: str, fact: Fact) -> ast.expr:
         if f.kind.is_numeric and f.unit == fact.unit and k not in own and f.span > 0.0
     ]
     first = name(bench.dice.weigh(starts)) if starts and bench.dice.chance(0.85) else number(0.0)
-    high = domains.nice(fact.high * 0.5)
-    start = Start(Real(0.0, high), domains.short(0.2 * high)) if 0.0 < high < 1e12 else Start(Real(-1.0, 1.0), 0.0)
-    rate = bench.parameter("drain", start, fact.unit)
+    rate = bench.level("drain", Fact(Kind.NUMBER, fact.unit, max(0.0, fact.low), max(0.4 * fact.high, 0.01)))
     result, element = bench.draft.fresh_name("balance"), bench.draft.fresh_name("inflow")
     made = statements(
         "R = S\nfor V in A:\n    R = max(0.0, R + V - P)",

@@ -16,7 +16,7 @@ from evolve.proposers.genetic.finish import Bounds, finish
 from evolve.proposers.genetic.nodes import form, name, number, statements
 from evolve.proposers.genetic.sites import places
 from evolve.proposers.genetic.workshop import Bench, NoWay, Workshop
-from evolve.space import Real
+from evolve.space import Integer, Real
 
 
 def from_scratch(signature: Signature, seed: np.random.SeedSequence) -> str:
@@ -104,15 +104,18 @@ def _number(bench: Bench, action: Action) -> ast.expr:
 
 
 def _level(bench: Bench, wanted: Fact, stem: str = "level") -> ast.expr:
+    scale = bench.scale(wanted)
+    if scale is not None and bench.dice.chance(0.2 if bench.has_levels(wanted) else 0.8):
+        return form("P * S", P=bench.parameter(stem, domains.multiple("middle", bench.dice), ""), S=scale)
     return bench.parameter(stem, _inside(domains.level(wanted, bench.env, bench.draft, bench.dice), bench), wanted.unit)
 
 
 def _inside(start: Start, bench: Bench) -> Start:
     """Start anywhere in the middle part: a rule from nothing has nothing to keep."""
     domain = start.domain
-    assert isinstance(domain, Real)
+    assert isinstance(domain, (Real, Integer))
     share = 0.2 + 0.6 * bench.dice.real()
-    return Start(domain, domains.short(domain.low + share * (domain.high - domain.low), 2))
+    return Start(Real(domain.low, domain.high), domains.short(domain.low + share * (domain.high - domain.low), 2))
 
 
 def _gain(bench: Bench, wanted: Fact, feature: ast.expr) -> ast.expr:
@@ -123,6 +126,8 @@ def _within(bench: Bench, made: ast.expr, action: Action) -> ast.expr:
     """Bound a number by the action's range, where that has ends that a rule could pass."""
     if np.isfinite(action.low) and np.isfinite(action.high) and bench.dice.chance(0.3) and action.low == -action.high:
         return form("H * math.tanh(A)", H=number(action.high), A=made)
+    if action.clip:  # the framework does it; only what is meant to be positive says so itself
+        return form("max(0.0, A)", A=made) if action.low == 0.0 else made
     if np.isfinite(action.high):
         made = form("min(H, A)", H=number(float(action.high)), A=made)
     return form("max(L, A)", L=number(float(action.low)), A=made) if np.isfinite(action.low) else made

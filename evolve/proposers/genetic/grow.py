@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
 from evolve.proposers.genetic import domains, features
 from evolve.proposers.genetic.domains import Start
@@ -48,7 +49,7 @@ def put_number(site: Site, bench: Bench, made: ast.expr) -> None:
 
 
 def _term(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
-    feature = features.feature(bench, fact.unit)
+    feature = bench.in_unit(features.feature(bench, fact.unit), fact)
     return form("A + W * F", A=base, W=bench.weight(fact, bench.fact(feature)), F=feature)
 
 
@@ -57,7 +58,7 @@ def _terms(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     made = base
     seen = set()
     for _ in range(2 + bench.dice.below(3)):
-        feature = features.feature(bench, fact.unit, depth=0)
+        feature = bench.in_unit(features.feature(bench, fact.unit, depth=0), fact)
         text = ast.dump(feature)
         if text in seen:
             continue
@@ -87,6 +88,9 @@ def _factor(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 
 def _offset(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
+    scale = bench.scale(fact)
+    if scale is not None and bench.dice.chance(0.3 if bench.has_levels(fact) else 0.9):
+        return form("A + W * S", A=base, W=bench.weight(fact, bench.fact(scale)), S=scale)
     start = domains.offset(fact, bench.env, bench.draft, bench.dice)
     return form("A + P", A=base, P=bench.parameter("offset", start, fact.unit))
 
@@ -120,7 +124,7 @@ def _blend(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 def _squash(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     """Saturation at a height that is a parameter."""
-    height = bench.level("height", fact)
+    height = bench.level("height", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), "high")
     return form("H * math.tanh(A / (0.001 + abs(H)))", A=base, H=height)
 
 
@@ -140,7 +144,11 @@ def _bonus(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     if bench.dice.chance(0.5):
         factor = bench.parameter("factor", Start(Real(0.0, 2.0), 1.0), "")
         return form("A * (P if C else 1.0)", A=base, P=factor, C=condition)
-    step = bench.weight(fact, Fact(Kind.NUMBER, fact.unit, 0.0, 0.2 * fact.span if fact.is_bounded else 1.0), "bonus")
+    scale = bench.scale(fact)
+    unit = Fact(Kind.NUMBER, fact.unit, 0.0, 0.2 * fact.span if fact.is_bounded else 1.0)
+    step = bench.weight(fact, unit, "bonus")
+    if scale is not None:
+        step = form("W * S", W=step, S=scale)
     return form("A + (W if C else 0.0)", A=base, W=step, C=condition)
 
 

@@ -44,7 +44,8 @@ def _swappable(site: Site, shop: Workshop) -> float:
     if isinstance(node, ast.Name):
         return 1.0 if site.wanted is not Kind.TRUTH and node.id in site.where.env else 0.0
     if isinstance(node, ast.BinOp):
-        return 0.5 if type(node.op) in {ast.Add, ast.Sub} else 0.0
+        has_literal = value_of(node.left) is not None or value_of(node.right) is not None
+        return 0.5 if type(node.op) in _OPPOSITE and not has_literal else 0.0
     if isinstance(node, ast.Compare):
         return 0.5 if type(node.ops[0]) in _TURNED else 0.0
     del shop

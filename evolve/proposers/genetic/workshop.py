@@ -3,11 +3,13 @@
 import ast
 from dataclasses import dataclass, field
 
+from evolve.problem import Per
 from evolve.proposers.base import Request
 from evolve.proposers.genetic import domains
 from evolve.proposers.genetic.dice import Dice
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import Fact, Kind, infer, parameter_fact
+from evolve.proposers.genetic.nodes import form, name
 from evolve.proposers.genetic.sites import Site, Where, sites
 
 
@@ -108,9 +110,40 @@ class Bench:
         """A new parameter for `base + weight * feature`."""
         return self.parameter(stem, domains.weight(base, feature, self.dice), "")
 
-    def level(self, stem: str, fact: Fact) -> ast.expr:
-        """A new parameter to compare with something."""
-        return self.parameter(stem, domains.level(fact, self.env, self.draft, self.dice), fact.unit)
+    def level(self, stem: str, fact: Fact, at: domains.Place = "middle") -> ast.expr:
+        """Something tunable to compare a number with or to bound it by: so much, or so many times a number of its unit."""
+        scale = self.scale(fact)
+        if scale is not None and self.dice.chance(0.15 if self.has_levels(fact) else 0.75):
+            return form("P * S", P=self.parameter(stem, domains.multiple(at, self.dice), ""), S=scale)
+        start = domains.placed(domains.level(fact, self.env, self.draft, self.dice), fact, at, self.dice)
+        return self.parameter(stem, start, fact.unit)
+
+    def has_levels(self, fact: Fact) -> bool:
+        """Whether the program measures this unit in parameters already; if not, one level may not suit all instances."""
+        return any(self.env[known].unit == fact.unit for known in self.draft.parameters if known in self.env)
+
+    def scale(self, fact: Fact) -> ast.expr | None:
+        """A positive number of a unit, such as the mean demand, that tells what is much of it; None if there is none."""
+        if not fact.unit:
+            return None
+        options: list[tuple[float, ast.expr]] = []
+        steady = {argument.name for argument in self.draft.signature.arguments if argument.per is not Per.ROW}
+        for known, other in self.env.items():
+            if other.unit == fact.unit and other.low >= 0.0 and known not in self.draft.parameters:
+                liking = 4.0 if known in steady else 1.0
+                if other.kind.is_numeric:
+                    options.append((liking, name(known)))
+                elif other.kind is Kind.ARRAY:
+                    options.append((0.5 * liking, form("A.mean()", A=name(known))))
+        return self.dice.weigh(options) if options else None
+
+    def in_unit(self, feature: ast.expr, fact: Fact) -> ast.expr:
+        """A feature for a sum with something: times a number of its unit, if it is of another and there is one."""
+        other = self.fact(feature).unit
+        if other is None or fact.unit is None or other == fact.unit:
+            return feature
+        scale = self.scale(fact)
+        return form("S * F", S=scale, F=feature) if scale is not None and self.dice.chance(0.6) else feature
 
     def insert(self, made: list[ast.stmt], bound: dict[str, Fact]) -> None:
         """Put statements in front of the place."""

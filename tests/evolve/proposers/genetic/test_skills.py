@@ -23,23 +23,31 @@ PARENT = "level: Real(0, 60) = 20.0 => position = on_hand + pipeline.sum(); retu
     ("child", "code"),
     [
         (
-            "level: Real(0, 60) = 20.0, w: Real(-1, 1) = 0.5, t: Real(0, 9) = 3.0 => position = on_hand + pipeline.sum(); "
-            "return max(0.0, level - position) + w * max(0.0, t - on_hand)",
+            (
+                "level: Real(0, 60) = 20.0, w: Real(-1, 1) = 0.5, t: Real(0, 9) = 3.0 => position = on_hand + pipeline.sum(); "
+                "return max(0.0, level - position) + w * max(0.0, t - on_hand)"
+            ),
             "w * max(0.0, t - on_hand)",
         ),
         (
-            "level: Real(0, 60) = 20.0, cap: Real(0, 20) = 9.0 => position = on_hand + pipeline.sum(); "
-            "return min(cap, max(0.0, level - position))",
+            (
+                "level: Real(0, 60) = 20.0, cap: Real(0, 20) = 9.0 => position = on_hand + pipeline.sum(); "
+                "return min(cap, max(0.0, level - position))"
+            ),
             "min(cap, max(0.0, level - (on_hand + pipeline.sum())))",
         ),
         (
-            "level: Real(0, 60) = 20.0, d: Real(0, 1) = 0.9 => late = (pipeline * d ** np.arange(len(pipeline))).sum(); "
-            "position = on_hand + late; return max(0.0, level - position)",
+            (
+                "level: Real(0, 60) = 20.0, d: Real(0, 1) = 0.9 => late = (pipeline * d ** np.arange(len(pipeline))).sum(); "
+                "position = on_hand + late; return max(0.0, level - position)"
+            ),
             "(pipeline * d ** np.arange(len(pipeline))).sum()",
         ),
         (
-            "level: Real(0, 60) = 20.0, t: Real(0, 9) = 3.0 => position = on_hand + pipeline.sum(); "
-            "return 0.0 if on_hand > t * pipeline.std() else max(0.0, level - position)",
+            (
+                "level: Real(0, 60) = 20.0, t: Real(0, 9) = 3.0 => position = on_hand + pipeline.sum(); "
+                "return 0.0 if on_hand > t * pipeline.std() else max(0.0, level - position)"
+            ),
             "on_hand > t * pipeline.std()",
         ),
     ],
@@ -68,7 +76,7 @@ def test_parameters_come_along_at_their_tuned_values() -> None:
         PARENT.replace("level: Real(0, 60) = 20.0", "target: Real(0, 60) = 20.0").replace("level", "target"),
         PARENT.replace("level - position", "level"),
         "p: Real(0, 9) = 3.0, q: Real(0, 9) = 3.0, r: Real(0, 9) = 3.0 => return p * q + r * p",
-        "level: Real(0, 60) = 20.0 => left = on_hand; for q in pipeline: left = max(0.0, left + q - level); return 2.0 * left",
+        "level: Real(0, 60) = 20.0 => left = on_hand; for q in pipeline: left = max(0.0, left + q); return level * left",
     ],
 )
 def test_trivial_changes_and_loops_give_none(child: str) -> None:
