@@ -69,6 +69,12 @@ class Connection(ABC):
     def close(self) -> None:
         """End the child and free everything; may be called again."""
 
+    def let_go(self) -> None:
+        """Release the shared memory, so that it can be unmapped at once rather than when it is collected."""
+        self.answer.release()
+        self.text_area.release()
+        del self.spinner  # it holds a method of this object
+
     def send_program(self, data: bytes) -> None:
         """Send the program and its signature as JSON."""
         self.send(LENGTH.pack(len(data)) + data)
@@ -180,6 +186,7 @@ class ZygoteConnection(Connection):
 
     def _release(self) -> None:
         self.open = False
+        self.let_go()
         self.line.close()
         if self.handle is not None:
             os.close(self.handle)

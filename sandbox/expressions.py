@@ -24,6 +24,7 @@ _HOMES = {"np": allow.NUMPY, "math": allow.MATH, "np.linalg": allow.LINALG}
 _KNOWN = allow.BUILTINS | allow.EXCEPTIONS | {"math", "np"}
 _MAX_STRING = 200
 _MAX_SPEC = 6
+_F_STRING = 'an f-string may stand only in an error message: write it as in `raise ValueError(f"…")`, or after `assert`'
 
 
 def shown(node: ast.AST) -> str:
@@ -35,7 +36,7 @@ def shown(node: ast.AST) -> str:
 def _instead(name: str, allowed: Iterable[str], fallback: str) -> str:
     if name in allow.INSTEAD:
         return allow.INSTEAD[name]
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.8)
+    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.7)
     return f"did you mean `{near[0]}`?" if near else fallback
 
 
@@ -77,8 +78,8 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         if node.attr == "astype":
             self.refuse(node, "dtype", "`.astype` must be called where it is named: write x.astype(float)")
+        node.value = self.visit(node.value)  # first, so that `np.random.rand` is blamed for `random`
         self._check_attribute(node)
-        node.value = self.visit(node.value)
         return node
 
     def _check_attribute(self, node: ast.Attribute) -> None:
@@ -184,10 +185,10 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> NoReturn:
-        self.refuse(node, "format", 'an f-string may stand only as in `raise ValueError(f"…")` or after `assert`')
+        self.refuse(node, "format", _F_STRING)
 
     def visit_FormattedValue(self, node: ast.FormattedValue) -> NoReturn:
-        self.refuse(node, "format", 'an f-string may stand only as in `raise ValueError(f"…")` or after `assert`')
+        self.refuse(node, "format", _F_STRING)
 
     def visit_told(self, node: ast.expr) -> ast.expr:
         """Visit an expression whose text goes to people only, so that it may be formatted."""

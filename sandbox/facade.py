@@ -22,7 +22,8 @@ from sandbox import allow
 _NUMBERS = frozenset("biufc")
 _TYPE_PLACE = {
     "array": 1, "asarray": 1, "fromiter": 1, "zeros": 1, "ones": 1, "identity": 1, "full": 2, "zeros_like": 1,
-    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 5, "indices": 1,
+    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 5,
+    "indices": 1,
 }  # fmt: skip
 """For each function that makes arrays, which positional argument is the type."""
 

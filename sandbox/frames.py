@@ -12,6 +12,7 @@ Three channels:
 """
 
 import json
+import re
 import struct
 from enum import IntEnum
 
@@ -87,7 +88,11 @@ MAX_SLOTS = (HEADER_BYTES // 8 - SLOTS) // SLOT_WORDS
 _CUT = 400
 
 
+_ADDRESS = re.compile("0x[0-9A-Fa-f]{5,}")
+
+
 def printable(text: str) -> str:
-    """Candidate text for people and prompts: one line, cut, only visible ASCII, in double quotes."""
+    """Candidate text for people and prompts: one line, cut, only visible ASCII, without addresses, in double quotes."""
     cut = text if len(text) <= _CUT else text[:_CUT] + "…"
-    return json.dumps("".join(character if character.isprintable() else " " for character in cut))
+    visible = "".join(character if character.isprintable() else " " for character in cut)
+    return json.dumps(_ADDRESS.sub("0x…", visible))

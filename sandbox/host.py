@@ -216,7 +216,7 @@ def _refusal(text: str) -> Refused:
     """The refusal that a child reports; hostile, so it is checked like anything else."""
     try:
         message, rule, line = json.loads(text)
-    except ValueError:
+    except (ValueError, TypeError):
         return Refused("the program was refused", rule="unknown")
     line = line if type(line) is int and 0 < line <= MAX_BYTES else None
     return Refused(printable(str(message))[1:-1], rule=printable(str(rule))[1:-1][:40], line=line)

@@ -53,6 +53,7 @@ class LoneConnection(Connection):
         self.writer, self.reader = self.process.stdin.fileno(), self.process.stdout.fileno()
         self.seconds = 0.0
         self.late = False
+        self.open = True
 
     def limit(self, seconds: float) -> None:
         """Set how long an answer may take."""
@@ -92,6 +93,10 @@ class LoneConnection(Connection):
 
     def close(self) -> None:
         """End the child and free everything; may be called again."""
+        if not self.open:
+            return
+        self.open = False
+        self.let_go()
         self.process.kill()
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):

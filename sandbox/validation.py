@@ -4,7 +4,6 @@ Defends against: values that are not finite, out of range, of a kind that they s
 are looked at. Whatever a child wrote, a caller gets numbers in range and a status per row.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,6 @@ from sandbox.frames import Status, printable
 from sandbox.values import Output
 
 _minimum, _maximum = np.minimum.reduce, np.maximum.reduce
-_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(slots=True)  # not frozen: that would double what a small block costs
@@ -44,10 +42,7 @@ class Validator:
 
     def __init__(self, output: Output) -> None:
         self.output = output
-        self.low: float | int = max(output.low, -_LARGEST)
-        self.high: float | int = min(output.high, _LARGEST)
-        if output.dtype == "int":
-            self.low, self.high = math.ceil(max(output.low, -(2**63))), math.floor(min(output.high, 2**63 - 1))
+        self.low, self.high = output.bounds
         self.harmless = min(max(0, self.low), self.high)
 
     def accepts(self, actions: NDArray[Any]) -> bool:

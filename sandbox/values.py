@@ -5,6 +5,7 @@ child as JSON.
 """
 
 import math
+import sys
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -94,8 +95,16 @@ class Output:
 
     def __post_init__(self) -> None:
         _check_choice("dtype", self.dtype, ("float", "int", "bool"))
-        if not self.low <= self.high:
-            raise ValueError(f"low must not be above high, not ({self.low!r}, {self.high!r})")
+        low, high = self.bounds
+        if not low <= high:
+            raise ValueError(f"no finite answer lies between low={self.low!r} and high={self.high!r}")
+
+    @property
+    def bounds(self) -> tuple[float | int, float | int]:
+        """The smallest and the largest value that an answer can have, as what it is."""
+        if self.dtype == "int":
+            return math.ceil(max(self.low, -(2**63))), math.floor(min(self.high, 2**63 - 1))
+        return max(self.low, -sys.float_info.max), min(self.high, sys.float_info.max)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

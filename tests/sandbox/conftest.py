@@ -150,7 +150,7 @@ def alive(pid: int) -> bool:
     """Whether a process exists and is no zombie."""
     with suppress(OSError):
         os.kill(pid, 0)
-        return not Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
@@ -225,9 +225,10 @@ def no_children_left(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def descriptors() -> Iterator[None]:
     """A test that leaks no descriptor."""
-    before = len(os.listdir("/proc/self/fd"))
+    folder = Path("/proc/self/fd")
+    before = len(list(folder.iterdir()))
     yield
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert len(list(folder.iterdir())) <= before
 
 
 @pytest.fixture
