@@ -115,9 +115,8 @@ def _negative(node: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.USub(), node)
 
 
-def _unary(node: ast.expr, env: Env) -> ast.expr:
+def _unary(node: ast.expr, _: Env) -> ast.expr:
     assert isinstance(node, ast.UnaryOp)
-    del env
     inner = node.operand
     if isinstance(inner, ast.UnaryOp) and type(inner.op) is type(node.op) and isinstance(node.op, ast.USub):
         return inner.operand
@@ -126,9 +125,8 @@ def _unary(node: ast.expr, env: Env) -> ast.expr:
     return inner if isinstance(node.op, ast.USub) and value_of(inner) == 0 else node
 
 
-def _call(node: ast.expr, env: Env) -> ast.expr:
+def _call(node: ast.expr, _: Env) -> ast.expr:
     assert isinstance(node, ast.Call)
-    del env
     kind = called(node)
     if kind in {"min", "max"} and len(node.args) > 1 and not node.keywords:
         return _extreme(node, kind)
@@ -196,17 +194,15 @@ def _never_negative(operands: Iterable[ast.expr]) -> bool:
     )
 
 
-def _choice(node: ast.expr, env: Env) -> ast.expr:
+def _choice(node: ast.expr, _: Env) -> ast.expr:
     assert isinstance(node, ast.IfExp)
-    del env
     if isinstance(node.test, ast.Constant):
         return node.body if node.test.value else node.orelse
     return node.body if same(node.body, node.orelse) else node
 
 
-def _boolean(node: ast.expr, env: Env) -> ast.expr:
+def _boolean(node: ast.expr, _: Env) -> ast.expr:
     assert isinstance(node, ast.BoolOp)
-    del env
     kept: list[ast.expr] = []
     for value in node.values:
         if not any(same(value, other) for other in kept):
@@ -216,9 +212,8 @@ def _boolean(node: ast.expr, env: Env) -> ast.expr:
     return kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
 
 
-def _compare(node: ast.expr, env: Env) -> ast.expr:
+def _compare(node: ast.expr, _: Env) -> ast.expr:
     assert isinstance(node, ast.Compare)
-    del env
     left, right = value_of(node.left), value_of(node.comparators[0])
     if len(node.ops) == 1 and left is not None and right is not None:
         answers = {ast.Lt: left < right, ast.LtE: left <= right, ast.Gt: left > right, ast.GtE: left >= right}

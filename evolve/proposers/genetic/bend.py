@@ -18,13 +18,13 @@ def clamp(shop: Workshop) -> str:
     site = shop.choose(Kind.NUMBER, Kind.WHOLE)
     bench, base, fact = shop.at(site.where), site.node, site.fact
     if shop.dice.chance(0.75):
-        bound = bench.level("cap", fact, "high")
+        bound = bench.level("cap", fact, base, "high")
         if shop.dice.chance(0.25):
             feature = bench.in_unit(features.feature(bench, fact.unit), fact)
             bound = form("C + W * F", C=bound, W=bench.weight(fact, bench.fact(feature)), F=feature)
         made = form("min(C, A)", C=bound, A=base)
     else:
-        made = form("max(C, A)", C=bench.level("floor", fact, "low"), A=base)
+        made = form("max(C, A)", C=bench.level("floor", fact, base, "low"), A=base)
     put_number(site, bench, made)
     return f"bounded `{ast.unparse(base)}`: `{ast.unparse(made)}`"
 
@@ -62,7 +62,7 @@ def _variant(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     if dice.chance(0.5):
         feature = features.feature(bench, fact.unit, depth=0)
         return form("A + W * F", A=base, W=bench.weight(fact, bench.fact(feature)), F=feature)
-    return bench.level("level", fact)
+    return bench.level("level", fact, base)
 
 
 def _guard(shop: Workshop) -> str:
@@ -78,7 +78,7 @@ def _guard(shop: Workshop) -> str:
     if site.wanted is Kind.WHOLE:
         answer = number(int(rest) + shop.dice.below(int(min(action.high - rest, 20.0)) + 1))
     elif shop.dice.chance(0.4):
-        answer = bench.level("level", site.fact)
+        answer = bench.level("level", site.fact, site.node)
     memory = isinstance(site.holder, ast.Tuple)
     value = (
         ast.Tuple([answer, site.holder.elts[1]], ast.Load())
@@ -94,7 +94,7 @@ def _deadband(shop: Workshop) -> str:
     site: Site = shop.choose(Kind.NUMBER, Kind.WHOLE)
     bench, base, fact = shop.at(site.where), site.node, site.fact
     size = form("abs(A)", A=base) if fact.low < 0.0 else base
-    least = bench.level("least", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), "low")
+    least = bench.level("least", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), base, "low")
     put_number(site, bench, form("A if S > P else 0.0", A=base, S=size, P=least))
     return f"small `{ast.unparse(base)}` become 0"
 

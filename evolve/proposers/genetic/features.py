@@ -24,6 +24,9 @@ SHORT = 64
 WEIGHTED = 12
 """Arrays up to this length may get a weight for each place."""
 
+CALENDAR = frozenset({4.0, 7.0, 12.0, 24.0, 31.0, 52.0, 53.0, 60.0, 365.0, 366.0})
+"""Whole arguments of just so many values are taken for a calendar: quarters, weekdays, months, hours, days, weeks."""
+
 TABLE = 12
 """Whole arguments of up to this many values may index a table of parameters."""
 
@@ -155,7 +158,9 @@ def balance(bench: Bench, known: str, fact: Fact) -> ast.expr:
         if f.kind.is_numeric and f.unit == fact.unit and k not in own and f.span > 0.0
     ]
     first = name(bench.dice.weigh(starts)) if starts and bench.dice.chance(0.85) else number(0.0)
-    rate = bench.level("drain", Fact(Kind.NUMBER, fact.unit, max(0.0, fact.low), max(0.4 * fact.high, 0.01)))
+    rate = bench.level(
+        "drain", Fact(Kind.NUMBER, fact.unit, max(0.0, fact.low), max(0.4 * fact.high, 0.01)), name(known)
+    )
     result, element = bench.draft.fresh_name("balance"), bench.draft.fresh_name("inflow")
     made = statements(
         "R = S\nfor V in A:\n    R = max(0.0, R + V - P)",
@@ -178,7 +183,7 @@ def _compound(bench: Bench, unit: str | None, depth: int) -> ast.expr:
     fact = bench.fact(one)
     shape = bench.dice.weigh(_SHAPES)
     if shape == "hinge":
-        threshold = bench.level("threshold", fact)
+        threshold = bench.level("threshold", fact, one)
         return form("max(0.0, A - T)" if bench.dice.chance(0.5) else "max(0.0, T - A)", A=one, T=threshold)
     if shape == "bent":
         is_share = (fact.low, fact.high) == (0.0, 1.0)
@@ -213,7 +218,7 @@ def condition(bench: Bench, unit: str | None = None) -> ast.expr:
         other = feature(bench, fact.unit, depth=0)
         if agree(fact, bench.fact(other)) and ast.dump(other) != ast.dump(one):
             return form(sign, A=one, T=other)
-    return form(sign, A=one, T=bench.level("threshold", fact))
+    return form(sign, A=one, T=bench.level("threshold", fact, one))
 
 
 def table(bench: Bench, stem: str, domain: Real, start: float) -> ast.expr:
@@ -235,12 +240,12 @@ def table(bench: Bench, stem: str, domain: Real, start: float) -> ast.expr:
 
 
 def wave(bench: Bench) -> ast.expr:
-    """A smooth season: a cosine over the range of a whole argument, such as a day of the year.
+    """A smooth season: a cosine over the range of a calendar argument, such as a day of the year.
 
     Raises:
         NoWay: if there is no such argument.
     """
-    options = [k for k, fact in bench.env.items() if fact.kind is Kind.WHOLE and 3.0 <= fact.span <= 400.0]
+    options = [k for k, fact in bench.env.items() if fact.kind is Kind.WHOLE and fact.span + 1.0 in CALENDAR]
     options = [known for known in options if known not in bench.draft.parameters]
     if not options:
         raise NoWay("no whole number with a season")

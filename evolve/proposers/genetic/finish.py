@@ -155,7 +155,7 @@ def _take_apart(draft: Draft, group: list[Site]) -> bool:
     if twice:
         chosen = max(twice, key=lambda i: (len(texts[i]), -i))
     elif len(texts[0]) + 4 * whole.where.depth + 11 > LINE:
-        options = [i for i in options if 18 <= len(texts[i]) <= 0.7 * len(texts[0])]
+        options = [i for i in options if 18 <= len(texts[i]) <= 0.9 * len(texts[0])]
         if not options:
             return False
         chosen = min(options, key=lambda i: (abs(len(texts[i]) - 0.5 * len(texts[0])), i))

@@ -77,13 +77,12 @@ def _hinge(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     """A term that sets in beyond a threshold: the base becomes piecewise linear."""
     feature = features.feature(bench, fact.unit, depth=0)
     known = bench.fact(feature)
-    threshold = bench.level("threshold", known)
+    threshold = bench.level("threshold", known, feature)
     text = bench.dice.pick(["A + W * max(0.0, F - T)", "A + W * max(0.0, T - F)"])
     return form(text, A=base, W=bench.weight(fact, known), F=feature, T=threshold)
 
 
-def _factor(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
-    del fact
+def _factor(bench: Bench, base: ast.expr, _: Fact) -> ast.expr:
     return form("P * A", A=base, P=bench.parameter("factor", Start(Real(0.0, 2.0), 1.0), ""))
 
 
@@ -95,8 +94,7 @@ def _offset(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     return form("A + P", A=base, P=bench.parameter("offset", start, fact.unit))
 
 
-def _modulate(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
-    del fact
+def _modulate(bench: Bench, base: ast.expr, _: Fact) -> ast.expr:
     feature = features.feature(bench, "", depth=1)
     weight = bench.weight(Fact(Kind.NUMBER, "", 0.0, 1.0), bench.fact(feature))
     return form("A * (1.0 + W * F)", A=base, W=weight, F=feature)
@@ -107,9 +105,8 @@ def _power(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     return form("A ** P" if fact.low >= 0.0 else "max(0.0, A) ** P", A=base, P=power)
 
 
-def _power_factor(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
+def _power_factor(bench: Bench, base: ast.expr, _: Fact) -> ast.expr:
     """A product of powers, the usual form of a score."""
-    del fact
     feature = features.feature(bench, None, depth=0)
     power = bench.parameter("power", Start(Real(-2.0, 2.0), 0.0), "")
     guarded = "F" if bench.fact(feature).low > 0.0 else "max(0.001, F)"
@@ -124,7 +121,7 @@ def _blend(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
 
 def _squash(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     """Saturation at a height that is a parameter."""
-    height = bench.level("height", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), "high")
+    height = bench.level("height", replace(fact, low=0.0, high=max(abs(fact.low), abs(fact.high))), base, "high")
     return form("H * math.tanh(A / (0.001 + abs(H)))", A=base, H=height)
 
 
@@ -170,10 +167,9 @@ def _same_unit(bench: Bench, fact: Fact) -> ast.expr:
     return feature
 
 
-def _positive(bench: Bench, base: ast.expr, fact: Fact) -> ast.expr:
+def _positive(_: Bench, base: ast.expr, fact: Fact) -> ast.expr:
     if fact.low >= 0.0 or (isinstance(base, ast.Call) and ast.unparse(base.func) == "max"):
         raise NoWay("it is not negative anyway")
-    del bench
     return form("max(Z, A)", Z=number(0.0), A=base)
 
 

@@ -10,7 +10,7 @@ from evolve.errors import ProgramError
 from evolve.fingerprint import fingerprint
 from evolve.program import read_program
 from evolve.proposers.base import Proposal, ProposalFailed, Request
-from evolve.proposers.genetic import bend, cut, fresh, grow, mix, vary
+from evolve.proposers.genetic import bend, cut, fresh, grow, mix, retune, vary
 from evolve.proposers.genetic.dice import Dice
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.finish import Bounds, TooLarge, finish
@@ -29,7 +29,7 @@ OPERATORS: dict[str, Operator] = {
     "threshold": bend.threshold,
     "swap": vary.swap,
     "promote": vary.promote,
-    "retune": vary.retune,
+    "retune": retune.retune,
     "crossover": mix.crossover,
     "splice": mix.splice,
     "branch": mix.branch,

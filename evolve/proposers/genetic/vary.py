@@ -1,8 +1,7 @@
-"""Operators that vary what is there: one thing for another, a number for a parameter, another domain for a parameter."""
+"""Operators that vary what is there: one thing for another, a parameter for a number."""
 
 import ast
-from collections.abc import Iterator
-from dataclasses import replace
+import math
 
 from evolve.proposers.genetic import domains, features
 from evolve.proposers.genetic.domains import Start
@@ -11,14 +10,14 @@ from evolve.proposers.genetic.grow import put_number
 from evolve.proposers.genetic.nodes import called, clone, form, name, value_of
 from evolve.proposers.genetic.sites import Site
 from evolve.proposers.genetic.workshop import Bench, NoWay, Workshop
-from evolve.space import Categorical, Domain, Integer, Parameter, Real, Value
+from evolve.space import Integer, Real
 from evolve.trees import walk
 
 
 def swap(shop: Workshop) -> str:
     """Exchange an operator, a function, a reading of an array or a feature for another one."""
     options = [
-        (weight, site) for site in shop.sites(Kind.NUMBER, Kind.WHOLE, Kind.TRUTH) if (weight := _swappable(site, shop))
+        (weight, site) for site in shop.sites(Kind.NUMBER, Kind.WHOLE, Kind.TRUTH) if (weight := _swappable(site))
     ]
     if not options:
         raise NoWay("nothing to exchange")
@@ -37,7 +36,8 @@ _OPPOSITE: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast
 _TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE}
 
 
-def _swappable(site: Site, shop: Workshop) -> float:
+def _swappable(site: Site) -> float:
+    """How often it is exchanged; 0 if it cannot be."""
     node = site.node
     if reduced_array(node, site) is not None:
         return 3.0
@@ -48,7 +48,6 @@ def _swappable(site: Site, shop: Workshop) -> float:
         return 0.5 if type(node.op) in _OPPOSITE and not has_literal else 0.0
     if isinstance(node, ast.Compare):
         return 0.5 if type(node.ops[0]) in _TURNED else 0.0
-    del shop
     return 0.7 if called(node) in {"min", "max"} else 0.0
 
 
@@ -64,7 +63,7 @@ def _exchanged(bench: Bench, node: ast.expr, site: Site) -> ast.expr:
         turned: list[ast.cmpop] = [_TURNED[type(node.ops[0])](), *node.ops[1:]]
         return ast.Compare(clone(node.left), turned, [clone(side) for side in node.comparators])
     if isinstance(node, ast.Name):
-        return _other_name(bench, node, site)
+        return _other_name(bench, node)
     assert isinstance(node, ast.Call)
     other = "max" if called(node) == "min" else "min"
     return ast.Call(name(other), [clone(argument) for argument in node.args], [])
@@ -96,7 +95,7 @@ def _other_reading(bench: Bench, node: ast.expr, array: str) -> ast.expr:
     return bench.dice.weigh(features.reductions(bench, array, fact))()
 
 
-def _other_name(bench: Bench, node: ast.Name, site: Site) -> ast.expr:
+def _other_name(bench: Bench, node: ast.Name) -> ast.expr:
     """Another feature of the same unit; a parameter becomes a multiple of a feature, or another parameter."""
     fact = bench.fact(node)
     if node.id not in bench.draft.parameters:
@@ -114,7 +113,6 @@ def _other_name(bench: Bench, node: ast.Name, site: Site) -> ast.expr:
     if fact.is_bounded and known.is_bounded and known.unit != fact.unit and known.span > 0.0:
         high = domains.nice(2.0 * fact.span / known.span)
         cover = Start(Real(0.0, high), high / 4.0)
-    del site
     return form("P * F", P=bench.parameter("cover", cover, ""), F=feature)
 
 
@@ -140,13 +138,18 @@ def _literal(shop: Workshop) -> str:
     site, value = shop.dice.weigh(options)
     bench = shop.at(site.where)
     stem = _stem(site)
-    if site.wanted is Kind.WHOLE:
-        start = Start(Integer(min(0, int(value)), max(2, 3 * abs(int(value)))), int(value))
-    else:
-        start = domains.around(value)
+    start = _whole_start(site, int(value), shop) if site.wanted is Kind.WHOLE else domains.around(value)
     made = bench.parameter(stem, start)
     site.put(made)
     return f"literal {value:g} became the parameter `{ast.unparse(made)}`"
+
+
+def _whole_start(site: Site, value: int, shop: Workshop) -> Start:
+    """For a whole number: among the actions where it is one, else up to three times as large."""
+    action = shop.draft.signature.action
+    if site.role in {"return", "core"} and math.isfinite(action.low) and math.isfinite(action.high):
+        return Start(Integer(min(int(action.low), value), max(int(action.high), value)), value)
+    return Start(Integer(min(0, value), max(2, 3 * abs(value))), value)
 
 
 def _stem(site: Site) -> str:
@@ -236,78 +239,3 @@ def _constant(shop: Workshop) -> str:
     constant = site.node.id
     site.put(shop.at(site.where).parameter(constant.lower(), domains.around(values[constant])))
     return f"constant `{constant}` became a parameter"
-
-
-def retune(shop: Workshop) -> str:
-    """Widen the domain of a parameter that sits at its bound, or narrow one round the value that tuning found."""
-    guarded = set(_guarded_names(shop.draft.function))
-    options: list[tuple[float, tuple[Parameter, Domain]]] = []
-    for parameter in shop.draft.parameters.values():
-        if isinstance(parameter.domain, Categorical):
-            continue
-        wide = _widened(parameter, keep_sign=parameter.name in guarded)
-        if wide is not None:
-            options.append((6.0, (parameter, wide)))
-        narrow = _narrowed(parameter)
-        if narrow is not None:
-            options.append((1.0, (parameter, narrow)))
-    if not options:
-        raise NoWay("no domain to change")
-    parameter, domain = shop.dice.weigh(options)
-    shop.draft.parameters[parameter.name] = replace(parameter, domain=domain)
-    assert isinstance(domain, (Real, Integer))
-    return f"`{parameter.name}` is now searched in [{domain.low:g}, {domain.high:g}]"
-
-
-def _guarded_names(function: ast.FunctionDef) -> Iterator[str]:
-    """Parameters where a value of another sign could raise: exponents, indices, quantiles, roots."""
-    for node in walk(function):
-        risky: list[ast.AST] = []
-        if isinstance(node, ast.Subscript):
-            risky.append(node.slice)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Pow, ast.Div)):
-            risky += (node.left, node.right)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            risky += node.args
-        for part in risky:
-            yield from (child.id for child in walk(part) if isinstance(child, ast.Name))
-
-
-def _places(value: Value) -> list[float]:
-    return [float(place) for place in (value if isinstance(value, tuple) else (value,))]
-
-
-def _widened(parameter: Parameter, *, keep_sign: bool) -> Domain | None:
-    """A wider domain where the value is at a bound, or None."""
-    domain, values = parameter.domain, _places(parameter.default)
-    assert isinstance(domain, (Real, Integer))
-    edge = 0.02 * (domain.high - domain.low)
-    is_share = keep_sign and domain.low == 0 and domain.high == 1
-    low, high = float(domain.low), float(domain.high)
-    if max(values) >= domain.high - edge and not is_share:
-        high = domains.nice(high + (high - low)) if high > 0.0 else 0.0 if keep_sign else (high - low)
-    if min(values) <= domain.low + edge and not is_share:
-        low = low / 4.0 if low > 0.0 else low if keep_sign and low == 0.0 else domains.nice(low - (high - low))
-    if domain.log:
-        low = max(low, domain.low / 100.0)
-    if (low, high) == (domain.low, domain.high):
-        return None
-    if isinstance(domain, Integer):
-        return replace(
-            domain, low=min(domain.low, int(low)) if low < 1.0 and not keep_sign else domain.low, high=int(high)
-        )
-    return replace(domain, low=low, high=high)
-
-
-def _narrowed(parameter: Parameter) -> Domain | None:
-    """A third of the domain, round the value; None where that is too little to search."""
-    domain, values = parameter.domain, _places(parameter.default)
-    assert isinstance(domain, (Real, Integer))
-    reach = (domain.high - domain.low) / 6.0
-    if isinstance(domain, Integer) or domain.log or reach <= 0.0:
-        return None
-    low = max(domain.low, domains.short(min(values) - reach, 2))
-    high = min(domain.high, domains.short(max(values) + reach, 2))
-    if not low <= min(values) <= max(values) <= high or high - low > 0.7 * (domain.high - domain.low) or not low < high:
-        return None
-    return replace(domain, low=low, high=high)

@@ -9,7 +9,7 @@ from evolve.proposers.genetic import domains
 from evolve.proposers.genetic.dice import Dice
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import Fact, Kind, infer, parameter_fact
-from evolve.proposers.genetic.nodes import form, name
+from evolve.proposers.genetic.nodes import form, name, names_in
 from evolve.proposers.genetic.sites import Site, Where, sites
 
 
@@ -110,9 +110,18 @@ class Bench:
         """A new parameter for `base + weight * feature`."""
         return self.parameter(stem, domains.weight(base, feature, self.dice), "")
 
-    def level(self, stem: str, fact: Fact, at: domains.Place = "middle") -> ast.expr:
-        """Something tunable to compare a number with or to bound it by: so much, or so many times a number of its unit."""
+    def level(self, stem: str, fact: Fact, beside: ast.expr | None = None, at: domains.Place = "middle") -> ast.expr:
+        """Something tunable to compare a number with or to bound it by: so much, or so many times a number of its unit.
+
+        Args:
+            stem: name of the parameter.
+            fact: what is known of the number.
+            beside: the number; what is made must not be a multiple of itself.
+            at: where in its domain the parameter starts.
+        """
         scale = self.scale(fact)
+        if scale is not None and beside is not None and set(names_in(scale)) >= set(names_in(beside)):
+            scale = None
         if scale is not None and self.dice.chance(0.15 if self.has_levels(fact) else 0.75):
             return form("P * S", P=self.parameter(stem, domains.multiple(at, self.dice), ""), S=scale)
         start = domains.placed(domains.level(fact, self.env, self.draft, self.dice), fact, at, self.dice)

@@ -24,8 +24,8 @@ PARENT = "level: Real(0, 60) = 20.0 => position = on_hand + pipeline.sum(); retu
     [
         (
             (
-                "level: Real(0, 60) = 20.0, w: Real(-1, 1) = 0.5, t: Real(0, 9) = 3.0 => position = on_hand + pipeline.sum(); "
-                "return max(0.0, level - position) + w * max(0.0, t - on_hand)"
+                "level: Real(0, 60) = 20.0, w: Real(-1, 1) = 0.5, t: Real(0, 9) = 3.0 => "
+                "position = on_hand + pipeline.sum(); return max(0.0, level - position) + w * max(0.0, t - on_hand)"
             ),
             "w * max(0.0, t - on_hand)",
         ),
