@@ -2,6 +2,8 @@
 
 Defends against: a child that never answers, answers too early, sends too much or ends. All of these end in one
 `ChildFailed` and a dead child.
+
+Does not defend against: a child that answers in time with whatever it likes; `sandbox.validation` looks at that.
 """
 
 import os

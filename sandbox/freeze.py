@@ -51,8 +51,10 @@ def _frozen(value: Any, depth: int) -> Any:
     if depth > _MAX_DEPTH:
         raise _CannotFreezeError("values nested too deep")
     kind = type(value)
-    if value is None or kind in (float, int, bool, str, range, slice, complex) or isinstance(value, np.generic):
+    if value is None or kind in (float, int, bool, str, range, complex) or isinstance(value, np.generic):
         return value
+    if kind is slice:
+        return slice(*(_frozen(part, depth + 1) for part in (value.start, value.stop, value.step)))
     if kind in (list, tuple):
         return tuple(_frozen(element, depth + 1) for element in value)
     if kind in (set, frozenset):

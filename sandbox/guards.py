@@ -109,6 +109,26 @@ def _overload_sum(x):  # type: ignore[no-untyped-def]
     return total
 
 
+def _float(x: Any) -> Any:
+    """`float(x)`, as compiled code sees it: numba's own takes no truth values."""
+    return float(x)
+
+
+@overload(_float, jit_options=_INLINE)
+def _overload_float(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, types.Boolean):
+
+        def number(x):  # type: ignore[no-untyped-def]
+            return 1.0 if x else 0.0
+
+    else:
+
+        def number(x):  # type: ignore[no-untyped-def]
+            return float(x)
+
+    return number
+
+
 def _any(values: Any) -> Any:
     """`any(values)`, as compiled code sees it."""
     return any(values)
@@ -198,7 +218,7 @@ def _running(*, greater: bool) -> Callable[[Any], Any]:
 def _remainder(x: float, y: float) -> float:
     if y == 0.0:
         raise ValueError
-    return math.fmod(x, y)
+    return np.fmod(x, y)  # type: ignore[no-any-return]
 
 
 def _power_of_math(x: float, y: float) -> float:
@@ -220,7 +240,13 @@ MATH: dict[str, Callable[..., Any]] = {
 }
 """Guarded functions by their name in `math`."""
 
-BUILTINS: dict[str, Callable[..., Any]] = {"int": _whole(int), "any": _any, "all": _all, "abs": _abs}
+BUILTINS: dict[str, Callable[..., Any]] = {
+    "int": _whole(int),
+    "float": _float,
+    "any": _any,
+    "all": _all,
+    "abs": _abs,
+}
 """Builtins by name, for one argument."""
 
 POWER, SUM, CLIP = _power, _sum, _clip

@@ -2,6 +2,8 @@
 
 Defends against: values that are not finite, out of range, of a kind that they should not be, or that change while they
 are looked at. Whatever a child wrote, a caller gets numbers in range and a status per row.
+
+Does not defend against: actions that are valid and bad. A child may choose any action; that is its job.
 """
 
 from dataclasses import dataclass

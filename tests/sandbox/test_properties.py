@@ -47,9 +47,11 @@ def test_any_printable_body(text: str) -> None:
     outcome(f"def f(x):\n    return {text}\n")
 
 
-TOKENS = """def f ( x ) : return if else for in while lambda not and or is [ ] { } , . ; = == + - * / // % ** @ < > & | ^ ~ := ->
-1 2.5 0 'a' f'{x}' b'' np math sum abs __class__ yield await async global nonlocal class with try except finally raise from
-import assert del pass break continue match case _ * ** ... None True""".split()  # noqa: SIM905
+TOKENS = """
+def f ( x ) : return if else for in while lambda not and or is [ ] { } , . ; = == + - * / // % ** @ < > & | ^ ~ := ->
+1 2.5 0 'a' f'{x}' b'' np math sum abs __class__ yield await async global nonlocal class with try except finally raise
+from import assert del pass break continue match case _ * ** ... None True
+""".split()  # noqa: SIM905
 
 
 @given(st.lists(st.sampled_from([*TOKENS, "\n", "\n    ", "\n        "]), max_size=60))
