@@ -168,11 +168,11 @@ def _operation(operator: ast.operator, left: Fact, right: Fact) -> Fact:
         low, high, unit = left.low - right.high, left.high - right.low, same_unit(left.unit, right.unit)
     elif isinstance(operator, ast.Mult):
         low, high = _corners(left, right)
-        unit = left.unit if right.unit == "" else right.unit if left.unit == "" else None
+        unit = left.unit if _unit_of_factor(right) == "" else right.unit if _unit_of_factor(left) == "" else None
     elif isinstance(operator, (ast.Div, ast.FloorDiv)):
         inverse = Fact(Kind.NUMBER, None, 1.0 / right.high, 1.0 / right.low) if right.low > 0.0 else UNKNOWN
         low, high = _corners(left, inverse)
-        unit = left.unit if right.unit == "" else "" if left.unit == right.unit else None
+        unit = left.unit if _unit_of_factor(right) == "" else "" if left.unit == right.unit else None
     else:
         low, high, unit = (0.0 if left.low >= 0.0 else -math.inf), math.inf, None
     return Fact(kind, unit, *_ordered(low, high), length)
@@ -187,6 +187,11 @@ def _operation_kind(operator: ast.operator, left: Fact, right: Fact) -> Kind:
     if kinds <= {Kind.WHOLE, Kind.TRUTH} and not isinstance(operator, (ast.Div, ast.Pow)):
         return Kind.WHOLE
     return Kind.NUMBER
+
+
+def _unit_of_factor(fact: Fact) -> str | None:
+    """A literal number that something is multiplied by has no unit."""
+    return "" if fact.low == fact.high else fact.unit
 
 
 def _ordered(low: float, high: float) -> tuple[float, float]:
