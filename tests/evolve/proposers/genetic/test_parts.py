@@ -77,7 +77,7 @@ class TestFacts:
             ("np.quantile(pipeline, 0.5)", Kind.NUMBER, "units", 0.0, 20.0),
             ("math.tanh(on_hand)", Kind.NUMBER, "", -1.0, 1.0),
             ("weekday + 1", Kind.WHOLE, "days", 1.0, 7.0),
-            ("weekday * 0.5", Kind.NUMBER, None, 0.0, 3.0),
+            ("weekday * 0.5", Kind.NUMBER, "days", 0.0, 3.0),
             ("round(on_hand)", Kind.WHOLE, "units", 0.0, 60.0),
             ("on_hand if promotion else 1.0", Kind.NUMBER, "units", 0.0, 60.0),
         ],
@@ -243,7 +243,8 @@ class TestTrees:
         assert sorted(map(id, walk(tree))) == sorted(map(id, wanted))
 
     def test_odd_statements_are_walked(self) -> None:
-        source = "match x:\n    case {'a': 1, **rest}:\n        pass\n    case [1, *_] | None:\n        y = f'{x!r:>3}'\nfrom . import a\n"
+        case = "    case {'a': 1, **rest}:\n        pass\n    case [1, *_] | None:\n        y = f'{x!r:>3}'\n"
+        source = f"match x:\n{case}from . import a\n"
         assert any(isinstance(node, ast.JoinedStr) for node in walk(ast.parse(source)))
 
     def test_depth(self) -> None:
