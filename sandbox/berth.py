@@ -4,6 +4,7 @@ Whatever fails on the way, all that was taken before is given back.
 """
 
 import enum
+import json
 import math
 import socket
 from contextlib import ExitStack
@@ -15,12 +16,13 @@ from typing import Any, Self
 
 from sandbox.budget import MemoryBudget
 from sandbox.connection import Connection, ZygoteConnection
+from sandbox.frames import LENGTH
 from sandbox.launch import Zygote
 from sandbox.levels import Mechanism
 from sandbox.lone import LoneConnection
 from sandbox.placement import Placement, place
 from sandbox.regions import Region
-from sandbox.values import Layout, Limits
+from sandbox.values import Layout, Limits, layout_to_json
 
 _COMPILER_MB = 384
 """What a compiler may use beside the program's own limit."""
@@ -56,6 +58,17 @@ class Request:
     def memory(self) -> int:
         """Bytes that the child may map beyond what it is born with."""
         return (self.limits.memory_mb + (_COMPILER_MB if self.compiled else 0)) << 20
+
+    def program(self) -> bytes:
+        """What the child reads once it is locked: the program and its signature, with their length in front."""
+        told = {
+            "source": self.source,
+            "layout": layout_to_json(self.layout),
+            "max_rows": self.max_rows,
+            "variable_bytes": self.variable_bytes,
+        }
+        data = json.dumps(told, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        return LENGTH.pack(len(data)) + data
 
     def placement(self) -> Placement:
         """Where its arguments and answers lie."""
@@ -100,10 +113,13 @@ class Berth:
             needed = request.memory + self.places.input_bytes + self.places.output_bytes + zygote.own_memory
             self._undo.callback(budget.reserve(math.ceil(needed / (1 << 20))).release)
         self._take_regions(sealed=sealed)
+        program = request.program()
         here, there = socket.socketpair()
         try:
             descriptors = [there.fileno(), self.inputs.descriptor, self.outputs.descriptor]
-            pid, handle = zygote.spawn(descriptors, self._numbers(zygote.mechanisms, request))
+            zygote.request_spawn(descriptors, self._numbers(zygote.mechanisms, request))
+            sent = here.send(program, socket.MSG_DONTWAIT)  # waits in the line while the child is being forked
+            pid, handle = zygote.spawned()
         except (OSError, EOFError):
             here.close()
             raise
@@ -113,6 +129,9 @@ class Berth:
         self.outputs.forget_descriptor()
         self.connection = ZygoteConnection(zygote, pid, handle, here, memoryview(self.outputs.memory))
         self._undo.callback(self.connection.close)
+        self.connection.limit(request.limits.start_seconds)
+        if sent < len(program):
+            self.connection.send(program[sent:])
 
     def _numbers(self, mechanisms: Mechanism, request: Request) -> tuple[int, ...]:
         walls = mechanisms if Layers.OS in request.layers else mechanisms & ~_OS_WALLS
@@ -140,6 +159,8 @@ class Berth:
         }
         self.connection = LoneConnection(paths[0], paths[1], order, memoryview(self.outputs.memory))
         self._undo.callback(self.connection.close)
+        self.connection.limit(request.limits.start_seconds)
+        self.connection.send(request.program())
 
     def _take_regions(self, *, sealed: bool, paths: list[Path] | None = None) -> None:
         first, second = paths or (None, None)

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 from sandbox import frames
 from sandbox.errors import ChildFailed, Kind
-from sandbox.frames import LENGTH, TOKEN, Code, printable
+from sandbox.frames import TOKEN, Code, printable
 from sandbox.launch import Zygote
 from sandbox.waiting import Spinner
 
@@ -76,10 +76,6 @@ class Connection(ABC):
         self.answer.release()
         self.text_area.release()
         del self.spinner  # it holds a method of this object
-
-    def send_program(self, data: bytes) -> None:
-        """Send the program and its signature as JSON."""
-        self.send(LENGTH.pack(len(data)) + data)
 
     def receive(self, sequence: int) -> Code:
         """The end of the step that carries `sequence`.

@@ -22,7 +22,7 @@ from sandbox.launch import Zygote
 from sandbox.levels import NEEDED, Level, Mechanism, Report, level_of, report_of
 from sandbox.placement import VARIABLE_BYTES
 from sandbox.text import MAX_BYTES
-from sandbox.values import Layout, Limits, layout_to_json
+from sandbox.values import Layout, Limits
 
 
 class Sandbox:
@@ -140,7 +140,7 @@ class Sandbox:
             SandboxUnavailable: as `level`; or the sandbox process has died and does not come back.
             SandboxError: if the memory budget has no room.
         """
-        if len(source) > MAX_BYTES:
+        if len(source.encode("utf-8", "surrogatepass")) > MAX_BYTES:
             raise Refused(f"the program is longer than {MAX_BYTES} bytes: write a shorter one", rule="size")
         request = Request(
             source=source, layout=layout, limits=limits or Limits(), max_rows=max_rows, variable_bytes=variable_bytes,
@@ -161,7 +161,7 @@ class Sandbox:
         try:
             self._take(berth, request)
             child = Child(berth=berth, request=request, on_close=self._children.discard)
-            compiled, note = _start_program(berth, request)
+            compiled, note = _await_program(berth, request)
         except BaseException:
             berth.close()
             raise
@@ -189,17 +189,9 @@ class _CompilerFailedError(Exception):
     """A program that is fine took the compiler down, or too long to compile."""
 
 
-def _start_program(berth: Berth, request: Request) -> tuple[bool, str]:
-    """Send the program and wait until it is ready; returns whether it is compiled, and a note."""
+def _await_program(berth: Berth, request: Request) -> tuple[bool, str]:
+    """Wait until the program is ready; returns whether it is compiled, and a note."""
     connection = berth.connection
-    connection.limit(request.limits.start_seconds)
-    program = {
-        "source": request.source,
-        "layout": layout_to_json(request.layout),
-        "max_rows": request.max_rows,
-        "variable_bytes": request.variable_bytes,
-    }
-    connection.send_program(json.dumps(program).encode())
     code = connection.receive(0)
     if code == Code.REFUSED:
         raise _refusal(connection.text())

@@ -94,7 +94,7 @@ class Line:
     def program(self) -> dict[str, Any]:
         """The program and its signature."""
         (length,) = frames.LENGTH.unpack(self.read(frames.LENGTH.size))
-        received: dict[str, Any] = json.loads(self.read(length))
+        received: dict[str, Any] = json.loads(self.read(length).decode("utf-8", "surrogatepass"))
         return received
 
     def say(self, sequence: int, code: Code, text: str = "") -> None:

@@ -9,6 +9,7 @@ Does not defend against: descriptors that are open already, and what the kernel'
 """
 
 import ctypes
+import functools
 import os
 import struct
 
@@ -18,6 +19,7 @@ _CREATE_RULESET, _RESTRICT_SELF = 444, 446  # the same on every architecture
 _VERSION = 1
 
 
+@functools.cache
 def version() -> int:
     """Version of Landlock that the kernel offers.
 

@@ -126,12 +126,21 @@ class Zygote:
             raise EOFError
         return CONTROL.unpack(data), descriptors
 
-    def spawn(self, descriptors: list[int], numbers: tuple[int, ...]) -> tuple[int, int | None]:
-        """Fork a child.
+    def request_spawn(self, descriptors: list[int], numbers: tuple[int, ...]) -> None:
+        """Ask for a child, without waiting for it.
 
         Args:
             descriptors: the child's end of its line, its inputs, its outputs.
             numbers: walls, memory, processor milliseconds, flags, sizes of inputs and outputs.
+
+        Raises:
+            OSError: if the zygote is gone.
+        """
+        padding = (0,) * (7 - len(numbers))
+        socket.send_fds(self.line, [CONTROL.pack(Command.SPAWN, *numbers, *padding)], descriptors)
+
+    def spawned(self) -> tuple[int, int | None]:
+        """The child that was asked for.
 
         Returns:
             Process id, and a handle to kill it by (a descriptor the caller owns), if the system has such handles.
@@ -139,8 +148,6 @@ class Zygote:
         Raises:
             OSError, EOFError: if the zygote is gone or cannot fork.
         """
-        padding = (0,) * (7 - len(numbers))
-        socket.send_fds(self.line, [CONTROL.pack(Command.SPAWN, *numbers, *padding)], descriptors)
         answer, handles = self._receive(_ANSWER_SECONDS)
         if answer[0] <= 0:
             raise OSError(-answer[0], f"the sandbox process cannot fork: {os.strerror(-answer[0])}")

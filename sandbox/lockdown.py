@@ -71,6 +71,15 @@ def hide() -> None:
         prctl(_PR_SET_DUMPABLE, 0)
 
 
+def prepare(wanted: Mechanism, socket: int) -> None:
+    """Build once, in the zygote, what every child needs."""
+    if Mechanism.SECCOMP in wanted:
+        for compiling in (False, True):
+            seccomp.prepare(socket, compiling=compiling)
+    if Mechanism.LANDLOCK in wanted:
+        landlock.version()
+
+
 def lock_down(wanted: Mechanism, bounds: Bounds, socket: int, *, compiling: bool) -> Mechanism:
     """Put up every wall of `wanted`, for good.
 

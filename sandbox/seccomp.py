@@ -16,6 +16,7 @@ AArch64; elsewhere the mechanism counts as missing.
 
 import ctypes
 import errno
+import functools
 import platform
 import struct
 import sys
@@ -221,8 +222,9 @@ def machine_name() -> str | None:
     return name if known else None
 
 
+@functools.cache
 def prepare(socket: int, *, compiling: bool) -> bytes:
-    """Build the filter before locking down.
+    """Build the filter before locking down; a zygote does so once, and its children find it built.
 
     Args:
         socket: the descriptor that stays usable.

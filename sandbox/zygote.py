@@ -24,6 +24,8 @@ from sandbox.frames import CONTROL, Code, Command
 from sandbox.levels import Mechanism
 from sandbox.warm import idle_work, warm_up
 
+_IDLE_MILLISECONDS = 500
+_REAP_MILLISECONDS = 2
 _SOCKET = 3
 """The descriptor a child keeps for its line to the parent."""
 
@@ -54,8 +56,10 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     lockdown.hide()
     watch = _watch(parent)
     mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged)
+    lockdown.prepare(mechanisms, _SOCKET)
     _freeze()
     line.sendall(CONTROL.pack(os.getpid(), int(mechanisms), _own_memory(), 0, 0, 0, 0, 0))
+    os.dup2(0, 2)  # complaints went to the parent until now; 0 is the null device
     _Zygote(line, watch, mechanisms, idle_work() if compiling else iter(())).serve()
 
 
@@ -129,6 +133,7 @@ class _Zygote:
 
     def __init__(self, line: socket.socket, watch: int | None, mechanisms: Mechanism, idle: Iterator[None]) -> None:
         self.line, self.watch, self.mechanisms, self.idle = line, watch, mechanisms, idle
+        self.dying: list[int] = []  # killed, but not yet reaped
 
     def serve(self) -> None:
         poll = select.poll()
@@ -137,12 +142,15 @@ class _Zygote:
             poll.register(self.watch, select.POLLIN)
         working = True
         while True:
-            ready = {descriptor for descriptor, _ in poll.poll(0 if working else None)}
+            pause = _REAP_MILLISECONDS if self.dying else _IDLE_MILLISECONDS if working else None
+            ready = {descriptor for descriptor, _ in poll.poll(pause)}
             if self.watch in ready:
                 return
-            if not ready:
-                working = next(self.idle, self) is None
-                _freeze()
+            self.dying = [pid for pid in self.dying if not _reaped(pid)]
+            if not ready:  # nothing asked for a while
+                if not self.dying and working:
+                    working = next(self.idle, self) is None
+                    _freeze()
                 continue
             request, descriptors, _, _ = socket.recv_fds(self.line, CONTROL.size, 3, socket.MSG_WAITALL)
             if len(request) < CONTROL.size:
@@ -150,10 +158,11 @@ class _Zygote:
             command, *arguments = CONTROL.unpack(request)
             if command == Command.SPAWN:
                 self._spawn(arguments, descriptors)
+            elif command == Command.REAP:
+                self.line.sendall(CONTROL.pack(arguments[0], _end(arguments[0]), 0, 0, 0, 0, 0, 0))
             else:
-                status = _end(arguments[0])
-                if command == Command.REAP:
-                    self.line.sendall(CONTROL.pack(arguments[0], status, 0, 0, 0, 0, 0, 0))
+                _kill(arguments[0])
+                self.dying.append(arguments[0])  # its end takes a while, in which another can be forked
 
     def _spawn(self, arguments: list[int], descriptors: list[int]) -> None:
         walls, memory, cpu_milliseconds, flags, input_bytes, output_bytes, _ = arguments
@@ -187,14 +196,27 @@ class _Zygote:
             self.line.sendall(reply)
 
 
+def _kill(pid: int) -> None:
+    """Kill a child; it is our own and not reaped, so the number cannot mean another process."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 def _end(pid: int) -> int:
     """Make sure that a child is dead and gone; returns its wait status, or -1 if unknown."""
+    _kill(pid)
     try:
-        os.kill(pid, signal.SIGKILL)  # it is our own child and not reaped, so the number cannot mean another process
-        _, status = os.waitpid(pid, 0)
-    except (ProcessLookupError, ChildProcessError):
+        return os.waitpid(pid, 0)[1]
+    except ChildProcessError:
         return -1
-    return status
+
+
+def _reaped(pid: int) -> bool:
+    """Whether a killed child has been reaped by now."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def _become_child(zygote: int, order: inside.Order, descriptors: list[int]) -> None:

@@ -188,7 +188,8 @@ def test_arrays_of_two_dimensions(sandbox: Sandbox) -> None:
 
 
 def test_module_constants_are_there(sandbox: Sandbox) -> None:
-    source = "import math\nA = [1.0, 2.0]\nB = np.array([3.0, 4.0])\nC = math.pi\nroot = math.sqrt\nfrom numpy import exp as e\n"
+    source = "import math\nA = [1.0, 2.0]\nB = np.array([3.0, 4.0])\nC = math.pi\nroot = math.sqrt\n"
+    source += "from numpy import exp as e\n"
     source += "def f(x, *, a=1.0):\n    return A[0] + B[1] + C + root(x) + e(x) + len(A)\n"
     compiled, plain, note = both(sandbox, source, X, {"x": VALUES})
     agree(compiled, plain)
