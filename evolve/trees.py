@@ -21,7 +21,12 @@ def walk(node: ast.AST) -> list[ast.AST]:
     """A node and all within it, level by level: `ast.walk`, several times faster, without operators and contexts."""
     found = [node]
     for reached in found:  # grows while it is read
-        found += children(reached)
+        for field in _INNER[type(reached)]:  # as `children`, which would double the time
+            value = getattr(reached, field, None)
+            if type(value) is list:
+                found += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
     return found
 
 
