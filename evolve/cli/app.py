@@ -5,7 +5,7 @@ import sys
 import typer
 
 from archive import ArchiveError
-from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, doctor, export, inspect, problems, run
+from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, doctor, export, problems, programs, run, runs
 from evolve.errors import EvolveError
 from sandbox import SandboxError
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for module in (run, inspect, export, problems, doctor):
+for module in (run, runs, programs, export, problems, doctor):
     module.register(app)
 
 

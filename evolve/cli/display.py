@@ -46,9 +46,9 @@ def make_display(*, json_lines: bool, archive: str) -> Display:
     """The display that fits where the output goes."""
     if json_lines:
         return JsonDisplay()
-    from rich.console import Console
+    from evolve.report.text import make_console
 
-    console = Console()
+    console = make_console()
     if console.is_terminal:
         from evolve.cli.live import LiveDisplay
 

@@ -10,14 +10,12 @@ def register(app: typer.Typer) -> None:
 
 def doctor() -> None:
     """Say how well this machine can isolate programs, what is missing, and what to do about it."""
-    from rich.console import Console
-    from rich.table import Table
-
+    from evolve.report.text import make_console, make_table
     from sandbox import probe
 
     report = probe()
-    console = Console()
-    table = Table("wall", "here", "what it is for", "what to do")
+    console = make_console()
+    table = make_table("wall", "here", "what it is for", "what to do", wrap=("what it is for", "what to do"))
     for wall in report.mechanisms:
         table.add_row(wall.name, "yes" if wall.present else "no", wall.purpose, wall.remedy)
     console.print(table)

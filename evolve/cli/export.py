@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from evolve.cli.inspect import ProgramArgument, find_program, reading
+from evolve.cli.reading import ProgramArgument, find_program, reading
 from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption
 
 

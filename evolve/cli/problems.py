@@ -19,11 +19,10 @@ def problems(
     name: str = typer.Argument("", metavar="[PROBLEM]", help="Show this problem's arguments and settings."),
 ) -> None:
     """List the installed problems, or describe one: what its programs see, what they decide, what can be set."""
-    from rich.console import Console
-
     from evolve.registry import available, find_problem
+    from evolve.report.text import make_console
 
-    console = Console()
+    console = make_console()
     if name:
         _describe(console, find_problem(name))
         return
@@ -33,21 +32,22 @@ def problems(
 
 def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
     from rich.markup import escape
-    from rich.table import Table
 
+    from evolve.report.text import make_table
     from evolve.settings import validate
 
     made = problem(validate(problem.Settings, {}, f"settings of problem {problem.name}"))
     console.print(f"[bold]{problem.name}[/bold] ({problem.direction} the score)", highlight=False)
     console.print(made.description, markup=False, highlight=False, soft_wrap=True)
     signature = made.signature
-    arguments = Table("argument", "meaning", "unit", "type", title=f"{signature.entry}(…) sees", title_justify="left")
+    title = f"{signature.entry}(…) sees"
+    arguments = make_table("argument", "meaning", "unit", "type", title=title, wrap=("meaning",))
     for argument in signature.arguments:
         shape = "number" if argument.shape == () else f"array {argument.shape}".replace("None", "any")
         arguments.add_row(argument.name, escape(argument.meaning), argument.unit, shape)
     arguments.add_row("returns", signature.action.meaning, signature.action.unit, signature.action.dtype)
     console.print(arguments)
-    settings = Table("--set", "default", "meaning", title="settings", title_justify="left")
+    settings = make_table("--set", "default", "meaning", title="settings", wrap=("meaning",))
     for key, field in problem.Settings.model_fields.items():
         settings.add_row(key, escape(repr(field.default)), escape(field.description or ""))
     console.print(settings)

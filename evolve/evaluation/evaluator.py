@@ -23,6 +23,15 @@ from sandbox import Child, ChildFailed, Level, Limits, Refused, Sandbox
 COMPILE_FROM = 200_000
 """Row-steps per candidate from which compiling it pays: it costs about as much as that many plain steps."""
 
+CHEAP_ROWS = 512
+"""Rows up to which a block costs little more than a single row: the round trip is most of it."""
+
+MAX_BATCH = 16
+"""Most parameter vectors per block: the tuner learns only between blocks."""
+
+HOPELESS = 30
+"""Evaluations per group after which a program that has not succeeded in any is given up."""
+
 MAX_ROWS = 1 << 15
 """Most rows in a block: more adds memory and no speed."""
 
@@ -138,7 +147,6 @@ class Evaluator:
         with self._spawn(program, row_steps) as child:
             runner = _Runner(self.problem, child, train)
             start = program.space.rounded(grouping.theta(program.space, task.start))
-            self._smoke(runner, grouping, start)
             tuned: Tuned | None = None
             theta = start
             if tunes:
@@ -156,44 +164,45 @@ class Evaluator:
     def _per_group(self, task: TuneTask) -> bool:
         return self.problem.tune_per_group if task.tuning.per == "problem" else task.tuning.per == "group"
 
-    def _smoke(self, runner: "_Runner", grouping: Grouping, start: Floats) -> None:
-        """A few instances at the start values: a program that fails on all of them is not worth tuning."""
-        few = np.arange(min(2, len(runner.instances)))
-        outcomes = runner.run(start, grouping.of_instance[few], few)
-        if np.isnan(outcomes.score).all() and start.shape[1] == 0:
-            raise ProgramFailed(Status.FAILED, outcomes.failure)
-
     def _tune(
         self, program: Program, task: TuneTask, runner: "_Runner", grouping: Grouping, start: Floats
     ) -> tuple[Tuned, Floats]:
-        from evolve.tuning import Racing, make_tuner, tune
+        from evolve.tuning import Racing, initial_spread, make_tuner, tune
 
         sign = 1.0 if self.problem.direction == "minimize" else -1.0
+        of_tuner, of_racing = np.random.SeedSequence(entropy=task.entropy, spawn_key=task.spawn_key).spawn(2)
         tuner = make_tuner(
             task.tuning.method,
             program.space,
             groups=len(grouping.names),
             start=start,
             budget=task.tuning.vectors,
-            batch=task.tuning.batch,
-            seed=np.random.SeedSequence(entropy=task.entropy, spawn_key=task.spawn_key),
+            batch=task.tuning.batch or _batch(len(runner.instances), len(grouping.names)),
+            seed=of_tuner,
+            spread=initial_spread(program.space, {name for values in task.start.values() for name in values}),
         )
 
         def losses(theta: Floats, vector: Indices, instance: Indices) -> Floats:
-            return sign * runner.run(theta, vector, instance).score
+            scores = runner.run(theta, vector, instance).score
+            if runner.succeeded == 0 and runner.evaluations >= HOPELESS * len(grouping.names):
+                raise ProgramFailed(Status.FAILED, runner.failure)
+            return sign * scores
 
         result = tune(
-            tuner, losses, group_of_instance=grouping.of_instance, racing=Racing() if task.tuning.racing else None
+            tuner,
+            losses,
+            group_of_instance=grouping.of_instance,
+            racing=Racing() if task.tuning.racing else None,
+            seed=of_racing,
         )
         if not np.isfinite(result.scores).all():
-            raise ProgramFailed(Status.FAILED, runner.failure or "no parameter vector gave a score on every instance")
-        start_loss = result.start_score
+            raise ProgramFailed(Status.FAILED, runner.failure)
         tuned = Tuned(
             method=result.method,
             vectors=result.vectors,
             evaluations=result.evaluations,
             saved=result.evaluations_saved,
-            start_score=sign * start_loss if np.isfinite(start_loss) else None,
+            start_score=sign * result.start_score if np.isfinite(result.start_score) else None,
             best_score=sign * float(result.scores.mean()),
             history=[(count, sign * best) for count, best in result.history],
         )
@@ -248,7 +257,7 @@ class _Runner:
 
     def __init__(self, problem: Problem[Any, Any], child: Child, instances: Sequence[Instance]) -> None:
         self.problem, self.child, self.instances = problem, child, instances
-        self.evaluations = 0
+        self.evaluations = self.succeeded = 0
         self.failure = ""
 
     def run(self, theta: Floats, vector: Indices, instance: Indices, *, record: bool = False) -> RowOutcomes:
@@ -261,6 +270,7 @@ class _Runner:
             parts.append(run_block(self.problem, block))
         self.evaluations += len(vector)
         outcomes = parts[0] if len(parts) == 1 else _joined(parts)
+        self.succeeded += int(np.isfinite(outcomes.score).sum())
         self.failure = self.failure or outcomes.failure
         return outcomes
 
@@ -280,6 +290,13 @@ def _outcomes(instances: Sequence[Instance], rows: RowOutcomes) -> dict[str, Out
         instance.key: Outcome(score=score, metrics={name: column[row] for name, column in columns.items()})
         for row, (instance, score) in enumerate(zip(instances, rows.score.tolist(), strict=True))
     }
+
+
+def _batch(instances: int, groups: int) -> int | None:
+    """Vectors per block: a step costs nearly the same up to some hundred rows, so small sets of instances get more."""
+    if groups > 1 or instances >= CHEAP_ROWS:
+        return None
+    return min(MAX_BATCH, -(-CHEAP_ROWS // instances))
 
 
 def _values(space: Space, grouping: Grouping, theta: Floats) -> Values:

@@ -9,9 +9,12 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from evolve.problem import SPLITS
+from evolve.report.text import make_table
 from evolve.search.finals import Final, Finals
 from evolve.search.population import typical
 from evolve.session import Result
+from evolve.stats import PairedDifference
 
 
 def print_summary(console: Console, result: Result, archive: str) -> None:
@@ -59,21 +62,19 @@ def _commonest_reason(result: Result) -> str:
 
 
 def _scores_table(result: Result, finals: Finals) -> Table:
-    table = Table(title=f"mean score ({result.problem.direction} is the aim)", title_justify="left")
-    for heading in ("program", "", "train", "validation", "holdout"):
-        table.add_column(heading, justify="left" if heading in {"program", ""} else "right")
+    title = f"mean score ({result.problem.direction} is the aim)"
+    table = make_table("program", "", *SPLITS, title=title, right=SPLITS)
     rows = [(final, "evolved") for final in finals.finalists] + [
         (final, "tuned baseline") for final in finals.baselines
     ]
-    best = {split: _best(finals, split) for split in ("train", "validation", "holdout")}
+    best = {split: _best(finals, split) for split in SPLITS}
     for final, kind in rows:
-        if not final.scores:
-            continue
-        cells = [
-            Text(f"{final.mean(split):.5g}", style="bold green" if best[split] == final.name else "")
-            for split in ("train", "validation", "holdout")
-        ]
-        table.add_row(final.label, f"{kind}{', marked' if final.mark else ''}", *cells)
+        if final.scores:
+            cells = [
+                Text(f"{final.mean(split):.5g}", style="bold green" if best[split] == final.name else "")
+                for split in SPLITS
+            ]
+            table.add_row(final.label, f"{kind}{', marked' if final.mark else ''}", *cells)
     return table
 
 
@@ -86,19 +87,24 @@ def _best(finals: Finals, split: Any) -> str:
 
 
 def _differences_table(finals: Finals, champion: Final) -> Table:
-    table = Table(
-        title=f"{champion.label} minus each baseline, paired over instances, 95 % interval", title_justify="left"
-    )
-    for heading in ("baseline", "train", "holdout", "better / worse on holdout"):
-        table.add_column(heading, justify="left" if heading == "baseline" else "right")
+    title = f"{champion.label} minus each baseline: mean of paired differences, 95 % interval"
+    headings = ("train", "holdout", "better on")
+    table = make_table("baseline", *headings, title=title, right=headings)
     for baseline in finals.baselines:
-        cells = []
-        for split in ("train", "holdout"):
-            d = finals.difference(champion, baseline, split)
-            relative = d.mean / abs(baseline.mean(split)) if baseline.mean(split) else 0.0
-            cells.append(f"{d.mean:+.4g} [{d.low:+.4g}, {d.high:+.4g}] ({relative:+.1%})")
-        table.add_row(baseline.label, *cells, f"{d.wins} / {d.losses} of {d.units}")
+        train, holdout = (finals.difference(champion, baseline, split) for split in ("train", "holdout"))
+        table.add_row(
+            baseline.label,
+            _difference_text(train, baseline.mean("train")),
+            _difference_text(holdout, baseline.mean("holdout")),
+            f"{holdout.wins} of {holdout.units}",
+        )
     return table
+
+
+def _difference_text(difference: PairedDifference, reference: float) -> str:
+    """As in "-2.7 [-3.8, -1.6] -7.4%"; the share is of the baseline's mean."""
+    share = f" {difference.mean / abs(reference):+.1%}" if reference else ""
+    return f"{difference.mean:+.3g} [{difference.low:+.3g}, {difference.high:+.3g}]{share}"
 
 
 def summary_data(result: Result) -> Mapping[str, Any]:

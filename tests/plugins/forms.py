@@ -1,6 +1,7 @@
 """One small problem in each of the three forms: track a random walk with a step per period.
 
-`x` is the walk, `gap` how far behind we are; the score is the mean squared gap, smaller is better.
+`x` is the walk, `gap` how far behind we are; the score is the mean squared gap and half
+the squared step, smaller is better.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from evolve.problem import (
 )
 
 PERIODS = 20
+EFFORT = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class Episodes(Track):
             last = step
             action = yield observe(gap=gap, last=last, period=period)
             gap -= action
-            total += gap * gap
+            total += gap * gap + EFFORT * action * action
         return Outcome(score=total / PERIODS, metrics={"final": gap})
 
 
@@ -107,8 +109,9 @@ class Blocks(Track):
         gap, total = np.zeros(policy.rows), np.zeros(policy.rows)
         for period in range(PERIODS):
             gap += steps[policy.instance, period]
-            gap -= policy(gap=gap, last=steps[:, period], period=period)
-            total += gap * gap
+            action = policy(gap=gap, last=steps[:, period], period=period)
+            gap -= action
+            total += gap * gap + EFFORT * action * action
         score = total / PERIODS
         if self.settings.fail == "nan":
             score[0] = np.nan
@@ -125,6 +128,7 @@ class Calls(Track):
         gap = total = 0.0
         for period, step in enumerate(instance.steps):
             gap += step
-            gap -= float(policy(gap=gap, last=step, period=period))
-            total += gap * gap
+            action = float(policy(gap=gap, last=step, period=period))
+            gap -= action
+            total += gap * gap + EFFORT * action * action
         return Outcome(score=total / PERIODS, metrics={"final": gap})

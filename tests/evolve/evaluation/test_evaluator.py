@@ -36,8 +36,9 @@ def expected_scores(evaluator, gain, split="train"):
         gap = total = 0.0
         for step in instance.steps:
             gap += step
-            gap -= gain * gap
-            total += gap * gap
+            action = gain * gap
+            gap -= action
+            total += gap * gap + 0.5 * action * action
         scores[instance.key] = total / len(instance.steps)
     return scores
 

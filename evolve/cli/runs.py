@@ -1,0 +1,107 @@
+"""`evolve runs`, `evolve best` and `evolve digest`."""
+
+from typing import Annotated
+
+import typer
+
+from evolve.cli.reading import RunArgument, best_records, reading, score_text
+from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption, JsonOption
+
+
+def register(app: typer.Typer) -> None:
+    """Add this module's commands."""
+    for command in (runs, best, digest):
+        app.command()(command)
+
+
+def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = False) -> None:
+    """List the runs of an archive."""
+    from evolve.report.text import make_console, make_table, print_json
+
+    with reading(archive) as store:
+        records = store.runs()
+        rows = []
+        for run in records:
+            tally = store.tally(run.id)
+            best = best_records(store, run, 1)
+            rows.append((run, sum(tally.values()), tally.get("ok", 0), best[0] if best else None))
+    if json_lines:
+        for run, tickets, scored, top in rows:
+            print_json(
+                {
+                    "run": run.id,
+                    "problem": run.problem,
+                    "seed": run.seed,
+                    "status": run.status,
+                    "reason": run.reason,
+                    "tickets": tickets,
+                    "scored": scored,
+                    "best": top.name if top else None,
+                    "validation": top.validation_score if top else None,
+                    "created": run.created.isoformat(),
+                }
+            )
+        return
+    numbers = ("seed", "tickets", "scored", "validation")
+    table = make_table("run", "status", "seed", "tickets", "scored", "best", "validation", "started", right=numbers)
+    for run, tickets, scored, top in rows:
+        table.add_row(
+            run.id,
+            run.status,
+            str(run.seed),
+            f"{tickets}/{run.settings.get('tickets', '?')}",
+            str(scored),
+            top.name if top else "",
+            score_text(top.validation_score if top else None),
+            f"{run.created:%Y-%m-%d %H:%M}",
+        )
+    make_console().print(table)
+
+
+def best(
+    name: RunArgument = "last",
+    count: Annotated[int, typer.Option("--count", "-n", min=1, help="How many.")] = 5,
+    archive: ArchiveOption = DEFAULT_ARCHIVE,
+    json_lines: JsonOption = False,
+) -> None:
+    """List a RUN's best programs on validation, beside its tuned baselines."""
+    from evolve.report.text import make_console, make_table, print_json
+
+    with reading(archive) as store:
+        run = store.run(name)
+        records = best_records(store, run, count)
+        baselines = list(store.programs(run.id, role="baseline", status="ok"))
+    if json_lines:
+        for record in (*records, *baselines):
+            print_json(
+                {
+                    "run": run.id,
+                    "name": record.name,
+                    "label": record.label,
+                    "role": record.role,
+                    "train": record.train_score,
+                    "validation": record.validation_score,
+                    "size": record.size,
+                }
+            )
+        return
+    numbers = ("train", "validation", "size")
+    table = make_table("program", "", "train", "validation", "size", "operator", "from", right=numbers, wrap=("from",))
+    for record in (*records, *baselines):
+        origin = ", ".join(edge.name for edge in record.parents if edge.role != "skill")
+        table.add_row(
+            record.name,
+            record.label,
+            score_text(record.train_score),
+            score_text(record.validation_score),
+            str(record.size),
+            record.operator,
+            origin,
+        )
+    make_console().print(table)
+
+
+def digest(name: RunArgument = "last", archive: ArchiveOption = DEFAULT_ARCHIVE) -> None:
+    """Print one hash over a RUN's programs, parameters, scores and lineage: equal runs have equal digests."""
+    with reading(archive) as store:
+        typer.echo(store.digest(store.run(name).id))
