@@ -160,11 +160,11 @@ class Sandbox:
         berth = Berth(request.placement())
         try:
             self._take(berth, request)
-            child = Child(berth=berth, request=request, on_close=self._children.discard)
             compiled, note = _await_program(berth, request)
         except BaseException:
             berth.close()
             raise
+        child = Child(berth=berth, request=request, on_close=self._children.discard)
         child.ready = Ready(compiled=compiled, note=note, seconds=perf_counter() - start)
         child.compiled, child.note = compiled, note
         self._children.add(child)

@@ -78,3 +78,4 @@ class Region:
         self.forget_descriptor()
         with suppress(BufferError):
             self.memory.close()
+        del self.memory  # so that the last array over it, if there is one, takes it along
