@@ -45,7 +45,8 @@ def weight(base: Fact, feature: Fact, dice: Dice) -> Start:
     if base.unit is not None and base.unit == feature.unit:
         limit = dice.weigh([(5.0, 1.0), (3.0, 2.0), (1.5, 5.0), (0.5, 10.0)])
     elif base.is_bounded and feature.is_bounded and feature.span > 0.0 < base.span:
-        limit = nice(base.span / feature.span)
+        ratio = base.span / feature.span
+        limit = nice(min(ratio, math.sqrt(ratio)))  # intervals of products are too wide; a bound that is met is widened
     else:
         limit = dice.pick([1.0, 2.0, 10.0])
     return Start(Real(-limit, limit), 0.0)

@@ -68,24 +68,18 @@ class Genetic:
 
 def breed(request: Request) -> Proposal:
     """As `Genetic.propose`, for callers that do not run an event loop."""
-    operator = OPERATORS[request.operator]
-    positional = request.signature.positional
-    own = fingerprint(request.parent.program, positional)
-    reasons: Counter[str] = Counter()
     parent = Draft.of(request.parent.program, request.signature)
     bounds = Bounds.of(parent)
-    crowded = request.operator in _GROWING and parent.weight > bounds.weight - 6
+    own = fingerprint(request.parent.program, request.signature.positional)
+    room = 1 if request.operator in _GROWING and parent.weight > bounds.weight - 6 else 0
+    reasons: Counter[str] = Counter()
     for attempt in range(ATTEMPTS):
         shop = Workshop(parent.copy(), _dice(request, attempt), request)
         try:
-            make_room = cut.prune(shop) + ", " if crowded else ""
-            note = make_room + operator(shop)
-            if ast.get_docstring(shop.draft.function, clean=False) is not None and request.operator != "retune":
-                del shop.draft.function.body[0]  # it described the parent
-            source = finish(shop.draft, bounds)
-            child = read_program(source, request.signature.entry, positional)
+            note = _work(shop, room)
+            child = read_program(finish(shop.draft, bounds), request.signature.entry, request.signature.positional)
         except TooLarge as way:
-            crowded = request.operator != "fresh"
+            room += request.operator != "fresh"  # more is pruned each time
             reasons[str(way)] += 1
             continue
         except NoWay as way:
@@ -94,8 +88,7 @@ def breed(request: Request) -> Proposal:
         except ProgramError as error:
             reasons[f"the child broke the contract: {error}"] += 1
             continue
-        identity = fingerprint(child, positional)
-        if identity == own or identity in request.known:
+        if (identity := fingerprint(child, request.signature.positional)) == own or identity in request.known:
             reasons["the child is a program that is known already"] += 1
             continue
         return Proposal(
@@ -107,6 +100,15 @@ def breed(request: Request) -> Proposal:
         )
     reason, _ = reasons.most_common(1)[0]
     raise ProposalFailed(f"{request.operator}: {reason} ({ATTEMPTS} tries)")
+
+
+def _work(shop: Workshop, room: int) -> str:
+    """Prune a program so many times, where it is large, and let the operator change it; returns what was done."""
+    notes = [cut.prune(shop) for _ in range(room)]
+    notes.append(OPERATORS[shop.request.operator](shop))
+    if ast.get_docstring(shop.draft.function, clean=False) is not None and shop.request.operator != "retune":
+        del shop.draft.function.body[0]  # it described the parent
+    return "; ".join(notes)
 
 
 def _dice(request: Request, attempt: int) -> Dice:

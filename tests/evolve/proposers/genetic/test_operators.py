@@ -145,7 +145,7 @@ def test_other_seeds_give_other_children() -> None:
 def test_known_programs_are_not_proposed_again(operator: str) -> None:
     domain = DOMAINS["inventory"]
     known: set[str] = set()
-    for seed in range(40):
+    for seed in range(25):
         request = domain.request(operator, domain.sources[2], seed, domain.sources[0], known=frozenset(known))
         proposal = bred(request)
         if proposal is None:
