@@ -247,6 +247,9 @@ SKILLS = (
     Skill(name="t6.0", code="gain - 0.5 * risk"),
     Skill(name="t7.0", code="unheard_of + 1.0"),
     Skill(name="t8.0", code="def f(:"),
+    Skill(name="t9.0", code="# nothing"),
+    Skill(name="t10.0", code="pipeline * 2.0"),
+    Skill(name="t11.0", code="on_hand + p", parameters={"p": "Real(9, 0) = 3.0"}),
 )
 
 

@@ -79,12 +79,9 @@ def _guard(shop: Workshop) -> str:
         answer = number(int(rest) + shop.dice.below(int(min(action.high - rest, 20.0)) + 1))
     elif shop.dice.chance(0.4):
         answer = bench.level("level", site.fact, site.node)
-    memory = isinstance(site.holder, ast.Tuple)
-    value = (
-        ast.Tuple([answer, site.holder.elts[1]], ast.Load())
-        if isinstance(site.holder, ast.Tuple) and memory
-        else answer
-    )
+    value = answer
+    if isinstance(site.holder, ast.Tuple):  # the memory goes along
+        value = ast.Tuple([answer, site.holder.elts[1]], ast.Load())
     site.where.insert(statements("if C:\n    return V", C=condition, V=value))
     return f"returns `{ast.unparse(answer)}` while `{ast.unparse(condition)}`"
 

@@ -88,7 +88,7 @@ class Draft:
 
     @property
     def body(self) -> list[ast.stmt]:
-        """Statements of the entry function, without its docstring."""
+        """Statements of the entry function."""
         return self.function.body
 
     @property

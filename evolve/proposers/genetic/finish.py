@@ -187,6 +187,3 @@ def _stem(site: Site, draft: Draft) -> str:
     if len(read) == 1:
         return f"{read[0]}_term"
     return "bounded" if isinstance(site.node, ast.Call) else "part"
-
-
-__all__ = ["LINE", "MAX_WEIGHT", "MAX_WIDTH", "finish", "render"]

@@ -133,7 +133,8 @@ def splice(shop: Workshop) -> str:
 
 
 def _take_in(shop: Workshop, skill: Skill) -> str:
-    statement = parse(skill.code).body[0]
+    body = parse(skill.code).body
+    statement = body[0] if len(body) == 1 else None
     if not isinstance(statement, ast.Expr):
         raise NoWay("the skill is no expression")
     parameters = [_skill_parameter(name, text) for name, text in skill.parameters.items()]
@@ -142,6 +143,8 @@ def _take_in(shop: Workshop, skill: Skill) -> str:
         raise NoWay("the skill reads names that are not there")
     env = shop.draft.facts()
     kind = infer(statement.value, env | {p.name: parameter_fact(p) for p in parameters}).kind
+    if not kind.is_numeric and kind is not Kind.TRUTH:
+        raise NoWay("the skill is no number, as far as can be seen")
     site = shop.choose(*((Kind.TRUTH,) if kind is Kind.TRUTH else (Kind.NUMBER, Kind.WHOLE)))
     bench = shop.at(site.where)
     parts = {p.name: bench.draft.parameter(p.name, p.domain, p.default) for p in parameters}

@@ -6,9 +6,6 @@ from functools import lru_cache
 
 from evolve.trees import walk
 
-NAMES_GIVEN = frozenset({"math", "np"})
-"""Modules that every program has."""
-
 
 def clone(node: ast.expr, parts: dict[str, ast.expr] | None = None) -> ast.expr:
     """A copy of an expression, in which names that are keys of `parts` are replaced by copies of these."""

@@ -23,6 +23,7 @@ class Where:
         env: facts of the names bound on every path to it.
         loops: how many loops enclose it.
         depth: how many blocks enclose it.
+        memo: kinds of its expressions, as far as asked for.
     """
 
     block: list[ast.stmt]

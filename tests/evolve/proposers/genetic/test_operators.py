@@ -1,9 +1,14 @@
 """Every operator on many parents of several domains: children keep the contract and run."""
 
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
+import rules
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rules import DOMAINS, SKILLS, Domain, check_answer, function_of, rows
@@ -154,3 +159,22 @@ def test_known_programs_are_not_proposed_again(operator: str) -> None:
         assert identity not in known
         known.add(identity)
     assert len(known) > 3
+
+
+def test_children_do_not_depend_on_the_order_of_sets() -> None:
+    script = (
+        "from rules import DOMAINS, SKILLS\nfrom evolve.proposers.genetic import Genetic, breed\n"
+        "for domain in DOMAINS.values():\n    for operator in Genetic().operators:\n        try:\n"
+        "            print(breed(domain.request(operator, *domain.sources[:1], 4, *domain.sources, skills=SKILLS)).source)\n"
+        "        except Exception as error:\n            print(error)\n"
+    )
+    printed = set()
+    for hash_seed in ("1", "2"):
+        paths = os.pathsep.join([str(Path(rules.__file__).parent), *sys.path])
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": paths}
+        done = subprocess.run(
+            [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
+        )
+        printed.add(done.stdout)
+    assert len(printed) == 1
+    assert "def order" in printed.pop()
