@@ -8,6 +8,7 @@ Does not defend against: misuse by the trusted side, such as sharing one sandbox
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
 from types import TracebackType
@@ -41,6 +42,7 @@ class Sandbox:
         self._zygotes: dict[bool, Zygote] = {}
         self._children: set[Child] = set()
         self._owner = os.getpid()
+        self._no_compiler: str | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -93,7 +95,8 @@ class Sandbox:
         """
         _ = self.level
         if compiled and not self._alone:
-            self._zygote(compiling=True)
+            with suppress(_CompilerFailedError):
+                self._compiling_zygote()
 
     @property
     def _alone(self) -> bool:
@@ -108,6 +111,19 @@ class Sandbox:
                 zygote.stop()
             zygote = self._zygotes[compiling] = Zygote(NEEDED[self._at_most], compiling=compiling)
         return zygote
+
+    def _compiling_zygote(self) -> Zygote:
+        """The zygote that can compile.
+
+        Raises:
+            _CompilerFailedError: if there is none, for example because numba is not installed.
+        """
+        if self._no_compiler is None:
+            try:
+                return self._zygote(compiling=True)
+            except SandboxUnavailable as error:
+                self._no_compiler = f"nothing can be compiled here: {error}"
+        raise _CompilerFailedError(self._no_compiler)
 
     def spawn(
         self,
@@ -151,7 +167,7 @@ class Sandbox:
             return self._spawn(request)
         except _CompilerFailedError as failure:
             child = self._spawn(replace(request, compiled=False))
-            child.note = f"compilation ended the process: {failure}"
+            child.note = str(failure)
             child.ready = replace(child.ready, note=child.note)
             return child
 
@@ -174,19 +190,21 @@ class Sandbox:
         if self._alone:
             berth.alone(request)
             return
-        try:
-            berth.at_zygote(self._zygote(compiling=request.compiled), request, self._budget)
-        except (OSError, EOFError):
-            berth.close()
-            self._zygotes.pop(request.compiled).stop()  # it may have been killed: once more, with a new one
+        for last in (False, True):
+            zygote = self._compiling_zygote() if request.compiled else self._zygote(compiling=False)
             try:
-                berth.at_zygote(self._zygote(compiling=request.compiled), request, self._budget)
+                berth.at_zygote(zygote, request, self._budget)
+                return
             except (OSError, EOFError) as error:
-                raise SandboxUnavailable(f"the sandbox process does not work: {type(error).__name__} {error}") from None
+                berth.close()
+                self._zygotes.pop(request.compiled).stop()  # it may have been killed: once more, with a new one
+                if last:
+                    reason = f"{type(error).__name__} {error}"
+                    raise SandboxUnavailable(f"the sandbox process does not work: {reason}") from None
 
 
 class _CompilerFailedError(Exception):
-    """A program that is fine took the compiler down, or too long to compile."""
+    """There is no compiler, or a program that is fine took it down or too long to compile; the text says which."""
 
 
 def _await_program(berth: Berth, request: Request) -> tuple[bool, str]:
@@ -199,7 +217,7 @@ def _await_program(berth: Berth, request: Request) -> tuple[bool, str]:
         code = connection.receive(0)
     except ChildFailed as failure:
         if request.compiled:
-            raise _CompilerFailedError(str(failure)) from None
+            raise _CompilerFailedError(f"compilation ended the process: {failure}") from None
         raise
     return code == Code.READY and request.compiled, printable(connection.text()) if code == Code.READY_PLAIN else ""
 

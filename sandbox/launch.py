@@ -39,6 +39,8 @@ _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 _PACKAGES = ("sandbox", "numpy", "RestrictedPython")
 _COMPILER_PACKAGES = ("numba", "llvmlite")
+_OPTIONAL = ("scipy",)
+"""Without it, programs with linear algebra are not compiled."""
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 60.0
 
@@ -46,8 +48,10 @@ _ANSWER_SECONDS = 60.0
 def import_path(*, compiling: bool) -> list[str]:
     """The directories that hold the packages a zygote needs."""
     directories: dict[str, None] = {}
-    for name in (*_PACKAGES, *(_COMPILER_PACKAGES if compiling else ())):
+    for name in (*_PACKAGES, *((*_COMPILER_PACKAGES, *_OPTIONAL) if compiling else ())):
         spec = find_spec(name)
+        if spec is None and name in _OPTIONAL:
+            continue
         if spec is None or not spec.submodule_search_locations:
             raise SandboxUnavailable(f"the package {name} is not installed: install it next to this one")
         directories[str(Path(spec.submodule_search_locations[0]).resolve().parent)] = None

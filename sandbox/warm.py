@@ -80,6 +80,9 @@ def warm_up(*, compiling: bool) -> None:
     loaded = load(_SAMPLE, _LAYOUT)
     if compiling:
         os.getcwd = lambda: "/"  # numba asks at every compilation, and a locked child may not
+        with contextlib.suppress(ImportError):
+            import scipy.linalg.cython_blas
+            import scipy.linalg.cython_lapack  # noqa: F401
         with contextlib.suppress(CompileFailed):
             compile_rows(loaded, _LAYOUT, PlainRows(loaded.entry, _LAYOUT))
 

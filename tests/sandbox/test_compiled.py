@@ -164,6 +164,7 @@ def test_forms_of_the_language(sandbox: Sandbox, body: str) -> None:
 
 
 def test_vector_parameters_where_only_arrays_will_do(sandbox: Sandbox) -> None:
+    pytest.importorskip("scipy", reason="numba calls its linear algebra")
     layout = Layout(
         entry="f",
         fields=(Field(name="x", shape=(3,)),),

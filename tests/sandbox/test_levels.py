@@ -115,6 +115,20 @@ def test_too_weak_a_machine_is_refused_in_one_clear_line(level: Level) -> None:
             sandbox.spawn("def f(x):\n    return x\n", LAYOUT)
 
 
+def test_without_a_compiler_programs_run_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sandbox import launch
+
+    monkeypatch.setattr(launch, "_COMPILER_PACKAGES", ("no_such_compiler",))
+    with Sandbox() as sandbox:
+        sandbox.warm_up(compiled=True)
+        for _ in range(2):
+            with sandbox.spawn("def f(x):\n    return x\n", LAYOUT, compiled=True) as child:
+                assert "no_such_compiler is not installed" in child.note
+                assert not child.ready.compiled
+                child.bind(np.zeros((1, 0)))
+                assert child.call({"x": np.ones(1)}).actions.tolist() == [1.0]
+
+
 def test_a_broken_installation_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     from sandbox import launch
 

@@ -192,7 +192,7 @@ def test_dangerous_keywords_stay_refused_even_as_parameters_of_a_program() -> No
     known_harmless = """A UPLO a a1 a2 ar ar1 ar2 arr array arrays ary aweights axisa axisb axisc b bias choicelist condition
     condlist correction cov destination edge_order element exp f fp fweights indices indices_or_sections invert iterable kth
     m mean mod ndigits newshape number obj optimize order overwrite_input p pad_width period q reps return_indices returned
-    shift source stable test_elements to_begin to_end tup upper v val values w xp y""".split()  # noqa: SIM905
+    shift source stable steps test_elements to_begin to_end tup upper v val values w xp y""".split()  # noqa: SIM905
     unknown = keyword_names() - allow.KEYWORDS - allow.UNSAFE_KEYWORDS - set(known_harmless)
     assert unknown == set()
 
