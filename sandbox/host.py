@@ -194,13 +194,14 @@ class Sandbox:
             zygote = self._compiling_zygote() if request.compiled else self._zygote(compiling=False)
             try:
                 berth.at_zygote(zygote, request, self._budget)
-                return
             except (OSError, EOFError) as error:
                 berth.close()
                 self._zygotes.pop(request.compiled).stop()  # it may have been killed: once more, with a new one
                 if last:
                     reason = f"{type(error).__name__} {error}"
                     raise SandboxUnavailable(f"the sandbox process does not work: {reason}") from None
+            else:
+                return
 
 
 class _CompilerFailedError(Exception):

@@ -80,13 +80,9 @@ class Zygote:
     """
 
     def __init__(self, allowed: Mechanism, *, compiling: bool) -> None:
+        path = import_path(compiling=compiling)
         self.line, there = socket.socketpair()
-        arguments = [
-            str(there.fileno()),
-            str(int(allowed)),
-            "1" if compiling else "0",
-            *import_path(compiling=compiling),
-        ]
+        arguments = [str(there.fileno()), str(int(allowed)), "1" if compiling else "0", *path]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
                 command(_BOOT, *arguments),
