@@ -24,6 +24,7 @@ _HOMES = {"np": allow.NUMPY, "math": allow.MATH, "np.linalg": allow.LINALG}
 _KNOWN = allow.BUILTINS | allow.EXCEPTIONS | {"math", "np"}
 _MAX_STRING = 200
 _MAX_SPEC = 6
+_MAX_GUESSED = 40
 _F_STRING = 'an f-string may stand only in an error message: write it as in `raise ValueError(f"…")`, or after `assert`'
 
 
@@ -36,7 +37,7 @@ def shown(node: ast.AST) -> str:
 def _instead(name: str, allowed: Iterable[str], fallback: str) -> str:
     if name in allow.INSTEAD:
         return allow.INSTEAD[name]
-    near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.7)
+    near = difflib.get_close_matches(name[:_MAX_GUESSED], allowed, n=1, cutoff=0.7)
     return f"did you mean `{near[0]}`?" if near else fallback
 
 

@@ -22,7 +22,7 @@ from sandbox import allow
 _NUMBERS = frozenset("biufc")
 _TYPE_PLACE = {
     "array": 1, "asarray": 1, "fromiter": 1, "zeros": 1, "ones": 1, "identity": 1, "full": 2, "zeros_like": 1,
-    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 5,
+    "ones_like": 1, "full_like": 2, "arange": 3, "eye": 3, "tri": 3, "linspace": 5, "logspace": 5, "geomspace": 4,
     "indices": 1,
 }  # fmt: skip
 """For each function that makes arrays, which positional argument is the type."""
@@ -30,7 +30,9 @@ _TYPE_PLACE = {
 _PAD_MODES = frozenset(
     {"constant", "edge", "linear_ramp", "maximum", "mean", "minimum", "reflect", "symmetric", "wrap"}
 )
-_INSTEAD_OF = {"empty": "zeros", "empty_like": "zeros_like"}
+INSTEAD_OF = {"empty": "zeros", "empty_like": "zeros_like"}
+"""Functions that would show what was in memory before, and what stands in for them."""
+
 _DTYPES = frozenset({float, int, bool, None, *(getattr(np, name) for name in allow.DTYPES if hasattr(np, name))})
 
 
@@ -42,8 +44,8 @@ def _check_dtype(dtype: Any) -> None:
 
 def _guard(name: str) -> Callable[..., Any]:
     """A function that makes arrays, with the type of what it makes checked."""
-    function: Callable[..., Any] = getattr(np, _INSTEAD_OF.get(name, name))
-    place = _TYPE_PLACE[_INSTEAD_OF.get(name, name)]
+    function: Callable[..., Any] = getattr(np, INSTEAD_OF.get(name, name))
+    place = _TYPE_PLACE[INSTEAD_OF.get(name, name)]
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -98,7 +100,7 @@ CALLABLES = frozenset(
 """Functions and types that a module constant may be another name for, as in `floor = math.floor`."""
 
 REAL = {id(MATH): math, id(NUMPY): np, id(LINALG): np.linalg, id(_pad): np.pad} | {
-    id(getattr(NUMPY, name)): getattr(np, _INSTEAD_OF.get(name, name)) for name in sorted(allow.CREATORS)
+    id(getattr(NUMPY, name)): getattr(np, INSTEAD_OF.get(name, name)) for name in sorted(allow.CREATORS)
 }
 """For each member that is not the real thing, the real thing, for numba, which knows only those."""
 

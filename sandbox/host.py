@@ -22,6 +22,7 @@ from sandbox.frames import Code, printable
 from sandbox.launch import Zygote
 from sandbox.levels import NEEDED, Level, Mechanism, Report, level_of, report_of
 from sandbox.placement import VARIABLE_BYTES
+from sandbox.static import check_program
 from sandbox.text import MAX_BYTES
 from sandbox.values import Layout, Limits
 
@@ -156,8 +157,8 @@ class Sandbox:
             SandboxUnavailable: as `level`; or the sandbox process has died and does not come back.
             SandboxError: if the memory budget has no room.
         """
-        if len(source.encode("utf-8", "surrogatepass")) > MAX_BYTES:
-            raise Refused(f"the program is longer than {MAX_BYTES} bytes: write a shorter one", rule="size")
+        if Layers.STATIC in layers:
+            check_program(source, layout)  # the child does so again; here it saves a process, and the message is ours
         request = Request(
             source=source, layout=layout, limits=limits or Limits(), max_rows=max_rows, variable_bytes=variable_bytes,
             compiled=compiled, layers=layers,
@@ -224,10 +225,10 @@ def _await_program(berth: Berth, request: Request) -> tuple[bool, str]:
 
 
 def _refusal(text: str) -> Refused:
-    """The refusal that a child reports; hostile, so it is checked like anything else."""
+    """The refusal that a child reports, because of what module code did; hostile, so it is checked like anything else."""
     try:
         message, rule, line = json.loads(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return Refused("the program was refused", rule="unknown")
     line = line if type(line) is int and 0 < line <= MAX_BYTES else None
     return Refused(printable(str(message))[1:-1], rule=printable(str(rule))[1:-1][:40], line=line)

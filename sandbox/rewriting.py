@@ -9,7 +9,7 @@ underscores are ours; the static layer keeps programs from having any.
 import ast
 from typing import Any
 
-from sandbox import guards
+from sandbox import facade, guards
 from sandbox.survey import Survey
 
 _PREFIX = "__guard_"
@@ -55,6 +55,8 @@ class Rewriting(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if node.attr in guards.MATH and self._is(node.value, "math"):
             return _guard(f"math_{node.attr}", node)
+        if node.attr in facade.INSTEAD_OF and self._is(node.value, "np"):
+            node.attr = facade.INSTEAD_OF[node.attr]
         if node.attr == "accumulate" and isinstance(node.value, ast.Attribute) and self._is(node.value.value, "np"):
             name = node.value.attr
             return _guard(f"running_{name}", node) if name in guards.RUNNING else node

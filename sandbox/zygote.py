@@ -133,6 +133,7 @@ class _Zygote:
 
     def __init__(self, line: socket.socket, watch: int | None, mechanisms: Mechanism, idle: Iterator[None]) -> None:
         self.line, self.watch, self.mechanisms, self.idle = line, watch, mechanisms, idle
+        self.children: set[int] = set()
         self.dying: list[int] = []  # killed, but not yet reaped
 
     def serve(self) -> None:
@@ -158,11 +159,18 @@ class _Zygote:
             command, *arguments = CONTROL.unpack(request)
             if command == Command.SPAWN:
                 self._spawn(arguments, descriptors)
-            elif command == Command.REAP:
-                self.line.sendall(CONTROL.pack(arguments[0], _end(arguments[0]), 0, 0, 0, 0, 0, 0))
             else:
-                _kill(arguments[0])
-                self.dying.append(arguments[0])  # its end takes a while, in which another can be forked
+                self._end(arguments[0], tell=command == Command.REAP)
+
+    def _end(self, pid: int, *, tell: bool) -> None:
+        """Have a child ended; wait for it only if its end is to be told."""
+        mine = pid in self.children  # else the number may mean any process
+        self.children.discard(pid)
+        if tell:
+            self.line.sendall(CONTROL.pack(pid, _end(pid) if mine else -1, 0, 0, 0, 0, 0, 0))
+        elif mine:
+            _kill(pid)
+            self.dying.append(pid)  # its end takes a while, in which another can be forked
 
     def _spawn(self, arguments: list[int], descriptors: list[int]) -> None:
         walls, memory, cpu_milliseconds, flags, input_bytes, output_bytes, _ = arguments
@@ -182,6 +190,7 @@ class _Zygote:
             return
         if pid == 0:
             _become_child(zygote, order, descriptors)
+        self.children.add(pid)
         for descriptor in descriptors:
             os.close(descriptor)
         self._tell(pid)

@@ -210,7 +210,7 @@ while True:
 
 
 @pytest.mark.parametrize(
-    "text", ['"not json', "[1, 2]", "{}", "[null, null, null]", '["m", "r", "l"]', "[[], {}, []]", "5", ""]
+    "text", ['"not json', "[1, 2]", "{}", "[null, null, null]", '["m", "r", "l"]', "[[], {}, []]", "5", "", "[" * 2000]
 )
 def test_refusals_that_make_no_sense(text: str) -> None:
     from sandbox.host import _refusal

@@ -7,6 +7,9 @@ write anywhere in its own memory.
 import errno
 import os
 import platform
+import signal
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -326,6 +329,45 @@ def test_the_filter_is_built_for_both_architectures() -> None:
                 )
                 if operation & 7 == 5:
                     assert place + 1 + max(yes, no) < count
+
+
+NATIVE = """
+import ctypes, mmap, sys
+from sandbox import lockdown, seccomp
+
+code = bytes.fromhex(sys.argv[1])
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(code)
+run = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))
+filter = seccomp.prepare(1, compiling=False)
+lockdown.prctl(38, 1)
+seccomp.install(filter)
+result = run()
+import os
+os.write(1, str(result).encode())
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "output"),
+    [
+        ("nothing", "b805000000c3", b"5"),  # mov eax, 5; ret: native code runs at all
+        ("a 32-bit call", "b814000000cd80c3", None),  # mov eax, 20 (getpid); int 0x80; ret
+        ("an x32 call", "b827000040" + "0f05c3", None),  # mov eax, 0x40000027; syscall; ret
+        ("a call that fails", "b827000000" + "0f05c3", b"-1"),  # mov eax, 39 (getpid); syscall; ret
+        ("a call that kills", "b829000000" + "0f05c3", None),  # mov eax, 41 (socket); syscall; ret
+    ],
+)
+def test_native_code_meets_the_same_filter(name: str, code: str, output: bytes | None) -> None:
+    """With a page that was executable before the filter came: what a compiled child has."""
+    done = subprocess.run(
+        [sys.executable, "-c", NATIVE, code], cwd=Path(__file__).parents[2], capture_output=True, check=False
+    )
+    if output is None:
+        assert done.returncode == -signal.SIGSYS, done.stderr
+    else:
+        assert (done.returncode, done.stdout) == (0, output), done.stderr
 
 
 def test_unknown_machines_have_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,8 @@ def samples() -> list[Any]:
 def attributes_of(value: Any) -> frozenset[str]:
     if id(value) in FACADES:
         return frozenset(vars(value))
-    return allow.METHODS
+    # a name of a module may be bound to anything, and then allows the module's names on it
+    return allow.METHODS | allow.NUMPY | allow.MATH | allow.LINALG
 
 
 def test_every_allowed_attribute_leads_to_something_harmless() -> None:

@@ -167,6 +167,21 @@ def f(x, y):
     m[:] = x
     return r
 
+### fresh small memory
+def f(x, y):
+    m = np.empty(6)
+    r = m[0] + m[5]
+    m[:] = x
+    return r
+
+### fresh small memory by another name
+from numpy import empty as e
+def f(x, y):
+    m = e(6)
+    r = m[0] + m[5]
+    m[:] = x
+    return r
+
 ### arguments
 def f(x, y):
     r = y[0]
