@@ -103,7 +103,8 @@ class Output:
     def bounds(self) -> tuple[float | int, float | int]:
         """The smallest and the largest value that an answer can have, as what it is."""
         if self.dtype == "int":
-            return math.ceil(max(self.low, -(2**63))), math.floor(min(self.high, 2**63 - 1))
+            low, high = (min(max(bound, -(2.0**63)), 2.0**63) for bound in (self.low, self.high))
+            return math.ceil(low), min(math.floor(high), 2**63 - 1)
         return max(self.low, -sys.float_info.max), min(self.high, sys.float_info.max)
 
 

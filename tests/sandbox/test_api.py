@@ -78,5 +78,6 @@ def test_layouts_are_checked() -> None:
 
 def test_too_many_arguments_for_the_header() -> None:
     fields = tuple(sandbox.Field(name=f"x{i}") for i in range(200))
+    source = f"def f({', '.join(field.name for field in fields)}):\n    return 1\n"
     with sandbox.Sandbox() as box, pytest.raises(ValueError, match="at most"):
-        box.spawn("def f():\n    return 1\n", sandbox.Layout(entry="f", fields=fields))
+        box.spawn(source, sandbox.Layout(entry="f", fields=fields))
