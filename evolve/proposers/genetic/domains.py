@@ -42,14 +42,32 @@ def short(value: float, digits: int = 3) -> float:
 
 def weight(base: Fact, feature: Fact, dice: Dice) -> Start:
     """For `base + weight * feature`: 0 changes nothing."""
-    if base.unit is not None and base.unit == feature.unit:
-        limit = dice.weigh([(5.0, 1.0), (3.0, 2.0), (1.5, 5.0), (0.5, 10.0)])
-    elif base.is_bounded and feature.is_bounded and feature.span > 0.0 < base.span:
-        ratio = base.span / feature.span
-        limit = nice(min(ratio, math.sqrt(ratio)))  # intervals of products are too wide; a bound that is met is widened
+    usual = dice.weigh([(5.0, 1.0), (3.0, 2.0), (1.5, 5.0), (0.5, 10.0)])
+    reach = _ratio(base, feature)
+    if related(base.unit, feature.unit):
+        limit = dice.pick([5.0, 10.0, 20.0])  # a number of periods
+    elif reach is None or (base.unit and base.unit == feature.unit):
+        limit = usual
+    elif base.unit is None or feature.unit is None:
+        limit = min(usual, reach) if reach < 1.0 else usual
+    elif base.unit == feature.unit:  # neither has one, and they may be of any size
+        limit = reach if reach < 1.0 else max(usual, reach)
     else:
-        limit = dice.pick([1.0, 2.0, 10.0])
+        limit = reach
     return Start(Real(-limit, limit), 0.0)
+
+
+def _ratio(base: Fact, feature: Fact) -> float | None:
+    """How much larger one is than the other; less than said if by far: intervals of products are too wide."""
+    if not (base.is_bounded and feature.is_bounded and base.span > 0.0 and feature.span > 0.0):
+        return None
+    ratio = base.span / feature.span
+    return nice(ratio if ratio < 10.0 else math.sqrt(10.0 * ratio))
+
+
+def related(one: str | None, other: str | None) -> bool:
+    """Whether one unit is the other per something, as units a day and units."""
+    return bool(one and other) and (str(one).startswith(f"{other}/") or str(other).startswith(f"{one}/"))
 
 
 def level(fact: Fact, env: Env, draft: Draft, dice: Dice) -> Start:

@@ -7,6 +7,7 @@ more often; a feature of another unit is still possible, since a weight can conv
 import ast
 from collections.abc import Callable
 
+from evolve.proposers.genetic import domains
 from evolve.proposers.genetic.domains import Start
 from evolve.proposers.genetic.facts import Fact, Kind
 from evolve.proposers.genetic.nodes import assign, form, name, number, statements, value_of
@@ -17,6 +18,9 @@ from evolve.trees import walk
 
 Maker = Callable[[], ast.expr]
 Option = tuple[float, Maker]
+
+NEWS = 2.5
+"""How much more often an argument is looked at that the program does not look at yet."""
 
 SHORT = 64
 """Arrays up to this length are read place by place: sums of their heads, weights for their places."""
@@ -51,8 +55,7 @@ def matches(unit: str | None, other: str | None) -> float:
         return 0.6
     if unit == other:
         return 1.0
-    is_related = bool(unit and other) and (unit.startswith(f"{other}/") or other.startswith(f"{unit}/"))
-    return 0.8 if is_related else 0.3
+    return 0.8 if domains.related(unit, other) else 0.3
 
 
 def agree(one: Fact, other: Fact) -> bool:
@@ -66,7 +69,7 @@ def _readings(bench: Bench, unit: str | None) -> list[Option]:
     for known, fact in list(bench.env.items()):
         if known in own:
             continue
-        liking = matches(unit, fact.unit)
+        liking = matches(unit, fact.unit) * (1.0 if known in bench.shop.looked_at else NEWS)
         if fact.kind.is_numeric and fact.low != fact.high:
             options.append((4.0 * liking, lambda known=known: name(known)))  # type: ignore[misc]
         elif fact.kind is Kind.ARRAY:

@@ -2,6 +2,7 @@
 
 import ast
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from evolve.problem import Per
 from evolve.proposers.base import Request
@@ -17,7 +18,7 @@ class NoWay(Exception):  # noqa: N818 - an operator that finds nothing to do is 
     """An operator finds nothing in this program that it could change."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Workshop:
     """Everything an operator uses.
 
@@ -34,6 +35,11 @@ class Workshop:
     request: Request
     used: list[str] = field(default_factory=list)
     skills: list[str] = field(default_factory=list)
+
+    @cached_property
+    def looked_at(self) -> frozenset[str]:
+        """Names that the program read when the operator began."""
+        return frozenset(names_in(self.draft.function))
 
     def sites(self, *kinds: Kind) -> list[Site]:
         """Sites where one of these kinds is wanted."""
