@@ -71,7 +71,8 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
         self.check_name(node, node.id)
         if isinstance(node.ctx, ast.Load) and node.id not in _KNOWN and node.id not in self.survey.bound:
             known = _KNOWN | self.survey.bound
-            self.refuse(node, "name", f"`{node.id}` is not available: {_instead(node.id, known, 'define it first')}")
+            instead = _instead(node.id, known, "define it first")
+            self.refuse(node, "name", f"`{node.id[:_MAX_GUESSED]}` is not available: {instead}")
         return node
 
     # -- attributes
@@ -93,7 +94,7 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
             return
         home = f"{shown(node.value)}" if homes else ""
         instead = _instead(name, allowed, "write it with arithmetic and loops")
-        self.refuse(node, "attribute", f"`{home}.{name}` is not available: {instead}")
+        self.refuse(node, "attribute", f"`{home}.{name[:_MAX_GUESSED]}` is not available: {instead}")
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.Subscript:
         return self.node_contents_visit(node)  # type: ignore[no-any-return]

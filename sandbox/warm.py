@@ -99,23 +99,24 @@ def idle_work() -> Iterator[None]:
 
 def _use_numpy() -> None:
     """Some array methods and functions load modules, and the linear algebra its work memory, on first use."""
-    array, matrix = np.arange(1.0, 5.0), np.eye(64) + 0.1
-    for name in sorted(allow.METHODS):
-        method = getattr(array.copy(), name, None)
-        if callable(method):
-            with contextlib.suppress(Exception):
-                method()
-    for home in (np, np.linalg):
-        for name in sorted(allow.NUMPY if home is np else allow.LINALG):
-            function = getattr(facade.NUMPY if home is np else facade.LINALG, name, None)
-            for arguments in ((array,), (matrix,), (array, array), (matrix, matrix), (matrix, array), (array, 1)):
-                if callable(function) and not isinstance(function, type):
-                    with contextlib.suppress(Exception):
-                        function(*arguments)
-    _ = matrix @ matrix
-    for bad in (lambda: array[9], lambda: array.reshape(3, 3), lambda: np.zeros(-1), lambda: np.linalg.inv(matrix * 0)):
+    array, matrix, large = np.arange(1.0, 5.0), np.eye(3) + 0.1, np.eye(64) + 0.1
+    functions = [getattr(array.copy(), name, None) for name in sorted(allow.METHODS)]
+    functions += [*vars(facade.NUMPY).values(), *vars(facade.LINALG).values()]
+    for function in functions:
+        for arguments in ((), (array,), (matrix,), (array, array), (matrix, array), (array, 1)):
+            if callable(function) and not isinstance(function, type):
+                with contextlib.suppress(Exception):
+                    function(*arguments)
+    for work in (large.dot, np.linalg.inv, np.linalg.cholesky, np.linalg.eigh, np.linalg.svd, np.linalg.qr):
+        work(large)
+    for mistake in (
+        lambda: array[9],
+        lambda: array.reshape(3, 3),
+        lambda: np.zeros(-1),
+        lambda: np.linalg.inv(matrix * 0),
+    ):
         with contextlib.suppress(Exception):
-            bad()
+            mistake()
 
 
 def _use_python() -> None:
