@@ -146,7 +146,7 @@ class Inventory(Problem[InventorySettings, Instance]):
         if settings.bed is not None:
             return f"holding 1 per unit left at the end of a {unit}, `shortage` per unit lost"
         short = "lost" if settings.unmet == "lost" else f"owed at the end of a {unit}"
-        fixed = f", {settings.fixed_cost:g} per order placed" if settings.fixed_cost else ""
+        fixed = f", {settings.order_cost:g} per order placed" if settings.order_cost else ""
         return (
             f"holding {settings.holding:g} per unit left at the end of a {unit}, "
             f"shortage {settings.shortage:g} per unit {short}{fixed}"
@@ -166,6 +166,7 @@ class Inventory(Problem[InventorySettings, Instance]):
             own=self.tune_per_group,
             varied=settings.bed is not None,
             lost=settings.unmet == "lost",
+            fixed=settings.order_cost > 0,
             history=settings.recent if settings.bed is None else 0,
             spacious=settings.bed is None,
             cover={None: 1.5, "zipkin": 1.3, "long_lead": 1.0}[settings.bed],
@@ -209,7 +210,7 @@ class Inventory(Problem[InventorySettings, Instance]):
         ).run()
         at = policy.instance
         cost = (
-            block.holding[at] * totals.stock + block.shortage[at] * totals.short + settings.fixed_cost * totals.orders
+            block.holding[at] * totals.stock + block.shortage[at] * totals.short + settings.order_cost * totals.orders
         )
         score = (cost - block.offset[at]) / block.scale[at]
         return Outcomes(score=score, metrics={"cost": cost, **_metrics(totals, block, at)})

@@ -42,7 +42,7 @@ class Replay:
         return {
             "holding": block.holding * self.stock.mean(axis=0),
             "shortage": block.shortage * short.mean(axis=0),
-            "ordering": settings.fixed_cost * (self.order > 0).mean(axis=0),
+            "ordering": settings.order_cost * (self.order > 0).mean(axis=0),
         }
 
 

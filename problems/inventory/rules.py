@@ -18,6 +18,7 @@ class Style:
         own: each item or cell has its own parameters.
         varied: shortage cost differs between instances.
         lost: unmet demand is lost.
+        fixed: an order costs something, whatever its size.
         history: periods of recent demand among the arguments; 0 if neither they nor the calendar are.
         spacious: demand is lumpy, so that levels and caps may have to be many times the mean.
         cover: the stock level that tuning starts from, in demands of lead time and one period.
@@ -27,6 +28,7 @@ class Style:
     own: bool
     varied: bool
     lost: bool
+    fixed: bool
     history: int
     spacious: bool
     cover: float
@@ -44,6 +46,8 @@ def baselines(style: Style) -> dict[str, str]:
         rules["projected_inventory_level"] = _projected_inventory_level(style)
     if style.history:
         rules["forecast_base_stock"] = _forecast_base_stock(style)
+        if style.fixed:
+            rules["forecast_s_S"] = _forecast_s_s(style)
     return rules
 
 
@@ -177,20 +181,38 @@ return max(0.0, {level} - stock)
     )
 
 
-def _forecast_base_stock(style: Style) -> str:
-    return _order(
-        style,
-        [
-            f"days: Integer(1, {style.history}) = {min(14, style.history)}",
-            "weight: Real(0, 1) = 0.5",
-            *_level_parameters(style),
-        ],
-        "Order up to a level that follows a forecast: recent demand blended with the long-run mean and spread.",
-        f"""
+_FORECAST = """
 latest = recent[-days:]
 forecast = weight * latest.mean() + (1.0 - weight) * mean
 error = weight * latest.std() + (1.0 - weight) * spread
-level = {_level(style, "forecast", "error")}
+"""
+
+
+def _forecast_parameters(style: Style) -> list[str]:
+    days = f"days: Integer(1, {style.history}) = {min(14, style.history)}"
+    return [days, "weight: Real(0, 1) = 0.5", *_level_parameters(style)]
+
+
+def _forecast_base_stock(style: Style) -> str:
+    return _order(
+        style,
+        _forecast_parameters(style),
+        "Order up to a level that follows a forecast: recent demand blended with the long-run mean and spread.",
+        f"""{_FORECAST}level = {_level(style, "forecast", "error")}
 return max(0.0, level - on_hand - pipeline.sum())
+""",
+    )
+
+
+def _forecast_s_s(style: Style) -> str:
+    return _order(
+        style,
+        [*_forecast_parameters(style), "lot: Real(0, 15) = 1.0"],
+        "When stock and pipeline fall to a reorder point that follows a forecast, order up to that and a lot.",
+        f"""{_FORECAST}reorder_point = {_level(style, "forecast", "error")}
+position = on_hand + pipeline.sum()
+if position > reorder_point:
+    return 0.0
+return reorder_point + lot * forecast - position
 """,
     )

@@ -72,7 +72,7 @@ class InventorySettings(ProblemSettings):
     shortage: float = Field(
         default=100.0, ge=0, description="cost of one unit lost; with backorders, of one unit owed for one period"
     )
-    fixed_cost: float = Field(default=0.0, ge=0, description="cost of one order, whatever its size")
+    fixed_cost: float = Field(default=100.0, ge=0, description="cost of one order, whatever its size")
     unmet: Literal["lost", "backorder"] = Field(
         default="lost", description="what becomes of demand that stock cannot meet"
     )
@@ -91,7 +91,7 @@ class InventorySettings(ProblemSettings):
         description="periods simulated before costs count; none: twice the lead time and review period, but at least "
         "28 days, 8 weeks or 3 months; on a bed 100",
     )
-    validation_from: Cut = Field(default=0.6, description="where validation begins: a share of the periods, or a date")
+    validation_from: Cut = Field(default=0.5, description="where validation begins: a share of the periods, or a date")
     holdout_from: Cut = Field(default=0.8, description="where holdout begins: a share of the periods, or a date")
     window: int | None = Field(
         default=None, ge=1, description="scored periods per instance; none: one instance per item, as long as its split"
@@ -127,6 +127,11 @@ class InventorySettings(ProblemSettings):
     def recent(self) -> int:
         """Periods of recent demand that a rule sees."""
         return self.history or {"day": 28, "week": 13, "month": 12}[self.period]
+
+    @property
+    def order_cost(self) -> float:
+        """Cost of one order; a bed has none."""
+        return self.fixed_cost if self.bed is None else 0.0
 
     @property
     def burn_in(self) -> int:

@@ -29,14 +29,15 @@ def test_every_rule_is_a_valid_program(case: str) -> None:
     signature = problem.signature
     for name, source in programs(problem).items():
         program = read_program(source, signature.entry, signature.positional)
-        assert 1 <= program.space.width <= 4, name
+        assert 1 <= program.space.width <= 5, name
         assert program.space.encode(program.space.defaults).shape == (program.space.width,)
 
 
 def test_which_rules_there_are(bundled: Inventory, zipkin: Inventory) -> None:
     five = {"base_stock", "s_S", "constant_order", "capped_base_stock", "projected_inventory_level"}
-    assert set(bundled.baselines()) == five | {"forecast_base_stock"}
+    assert set(bundled.baselines()) == five | {"forecast_base_stock", "forecast_s_S"}
     assert set(zipkin.baselines()) == five
+    assert "forecast_s_S" not in Inventory(InventorySettings(fixed_cost=0)).baselines()
     assert "projected_inventory_level" not in Inventory(InventorySettings(unmet="backorder")).baselines()
     assert {"base_stock", "capped_base_stock", "forecast_base_stock"} <= set(bundled.seeds())
 

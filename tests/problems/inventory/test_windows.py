@@ -35,8 +35,8 @@ def test_splits_of_the_bundled_data(bundled: Inventory) -> None:
     assert bundled.instances("train", 0) == bundled.instances("train", 99)
     spans = {split: instances[0].key.split()[1] for split, instances in found.items()}
     assert spans == {
-        "train": "2010-01-26..2011-02-16",
-        "validation": "2011-02-17..2011-07-14",
+        "train": "2010-01-26..2010-12-04",
+        "validation": "2010-12-05..2011-07-14",
         "holdout": "2011-07-15..2011-12-09",
     }
     keys = [instance.key for instances in found.values() for instance in instances]
@@ -47,8 +47,8 @@ def test_splits_of_the_bundled_data(bundled: Inventory) -> None:
 def test_windows_tile_a_split_from_its_end(write: Write) -> None:
     windows = source(write(daily([[1.0] * 100])), window=12)
     starts = {split: [(w.start + 7, w.start + w.periods) for w in windows.instances(split, 0)] for split in SPLITS}
-    assert starts["train"] == [(24, 36), (36, 48), (48, 60)]
-    assert starts["validation"] == [(68, 80)]
+    assert starts["train"] == [(14, 26), (26, 38), (38, 50)]
+    assert starts["validation"] == [(56, 68), (68, 80)]
     assert starts["holdout"] == [(88, 100)]
 
 
@@ -72,7 +72,7 @@ def test_too_short_series_say_what_is_missing(days: int, values: dict[str, objec
 
 
 def test_items_without_demand_to_tune_on_are_left_out(write: Write) -> None:
-    path = write(daily([[1.0] * 100, [0.0] * 70 + [5.0] * 30, [0.0] * 50 + [2.0] * 50]))
+    path = write(daily([[1.0] * 100, [0.0] * 70 + [5.0] * 30, [0.0] * 40 + [2.0] * 60]))
     windows = source(path)
     assert [w.group for w in windows.instances("train", 0)] == ["item0", "item2"]
     assert windows.notes[-1] == "items left out for want of demand before validation: 1"
