@@ -49,11 +49,14 @@ def find_program(store: "Archive", reference: str) -> tuple["RunRecord", "Progra
 
 
 def best_records(store: "Archive", run: "RunRecord", count: int) -> list["ProgramRecord"]:
-    """The evolved and seed programs that are best on validation, best first."""
+    """The best programs, seeds included: the finalists of a finished run in their order, then by validation score."""
     roles: tuple[Literal["ticket", "seed"], ...] = ("ticket", "seed")
     found = [record for role in roles for record in store.best(run.id, "validation", count, role=role)]
     sign = -1.0 if run.direction == "maximize" else 1.0
-    return sorted(found, key=lambda r: (sign * (r.validation_score or 0.0), r.size, r.name))[:count]
+    found.sort(key=lambda r: (sign * (r.validation_score or 0.0), r.size, r.name))
+    finalists = [str(name) for event in store.events(run.id, "finalists") for name in event.data["finalists"]]
+    chosen = [store.program(run.id, name) for name in finalists]
+    return [*chosen, *(record for record in found if record.name not in finalists)][:count]
 
 
 def tuned_source(record: "ProgramRecord", run: "RunRecord") -> str:

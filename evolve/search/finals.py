@@ -102,7 +102,8 @@ async def run_finals(
     labelled = [(member.name, member, index == 0) for index, member in enumerate(members)]
     labelled += [(label, member, False) for label, member in baselines]
     evaluations = await asyncio.gather(*(evaluate(_task(archive, run, member, show)) for _, member, show in labelled))
-    _archive(archive, run, [member.name for _, member, _ in labelled], evaluations)
+    names = [member.name for _, member, _ in labelled]
+    _archive(archive, run, names, evaluations)
     finals = {
         member.name: _final(label, member, evaluation, _archived_scores(archive, run, member.name))
         for (label, member, _), evaluation in zip(labelled, evaluations, strict=True)
@@ -111,6 +112,8 @@ async def run_finals(
     references = [finals[member.name] for _, member in baselines if finals[member.name].scores]
     judged = [_judge(finals[member.name], references, groups, maximize=state.maximize) for member in members]
     judged.sort(key=lambda final: bool(final.mark))
+    judged_names = {"finalists": [final.name for final in judged], "marked": {f.name: f.mark for f in judged if f.mark}}
+    archive.commit(run, events=[EventRecord(kind="finalists", key="finalists", data=judged_names)])
     return Finals(finalists=judged, baselines=references, groups=groups, maximize=state.maximize)
 
 

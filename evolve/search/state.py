@@ -60,7 +60,6 @@ class SearchState:
     evaluations: int = 0
     evaluations_saved: int = 0
     tickets: int = 0
-    _validated: list[tuple[float, int, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         count, size = self.settings.islands.count, self.settings.islands.size
@@ -71,13 +70,21 @@ class SearchState:
         return -score if self.maximize else score
 
     def finalists(self, count: int) -> list[Member]:
-        """The best members on validation, best first."""
-        return [self.members[name] for _, _, name in heapq.nsmallest(count, self._validated)]
+        """The best on validation among those that live on an island, best first.
+
+        To live there a program must be good on train. So what is chosen is good on both, and not merely the luckiest of
+        all programs on the smaller split.
+        """
+        residents = {member.name: member for island in self.islands for member in island}
+        return heapq.nsmallest(count, residents.values(), key=self._by_validation)
 
     @property
     def champion(self) -> Member | None:
-        """The best member on validation."""
-        return self.finalists(1)[0] if self._validated else None
+        """The first finalist."""
+        return next(iter(self.finalists(1)), None)
+
+    def _by_validation(self, member: Member) -> tuple[float, int, str]:
+        return (self.loss(member.validation), member.size, member.name)
 
     def apply(self, record: ProgramRecord) -> Consequences:
         """Take one committed program into account."""
@@ -92,7 +99,8 @@ class SearchState:
         follows = Consequences()
         if member is not None:
             self.members[record.name] = member
-            self._settle(record, member)
+            for island in self.islands if record.island is None else [self.islands[record.island]]:
+                island.add(member)
             follows.skills += self._learn_skills(record, member)
         if record.role == "ticket":
             self.credit.update(record.operator, self._reward(record, member))
@@ -122,12 +130,6 @@ class SearchState:
             fingerprint=record.fingerprint,
             read=self.read,
         )
-
-    def _settle(self, record: ProgramRecord, member: Member) -> None:
-        homes = self.islands if record.island is None else [self.islands[record.island]]
-        for island in homes:
-            island.add(member)
-        heapq.heappush(self._validated, (self.loss(member.validation), member.size, member.name))
 
     def _parent(self, record: ProgramRecord) -> Member | None:
         first = next((edge.name for edge in record.parents if edge.role == "parent"), None)
