@@ -20,6 +20,9 @@ import numpy as np
 from evolve.space import Floats, Space
 from evolve.tuning.checks import check_budget, check_scores, check_start
 
+HUGE = 1e100
+"""Scores beyond this look alike to a search: their squares would overflow."""
+
 
 class State(TypedDict):
     """What a tuner was told so far; plain JSON values."""
@@ -159,7 +162,7 @@ class BatchTuner(ABC):
         better = known[rows, winner] < self._best
         self._best = np.where(better, known[rows, winner], self._best)
         self._best_theta[better] = theta[rows, winner][better]
-        self._learn(unit, known)
+        self._learn(unit, np.where(np.isinf(known), known, np.clip(known, -HUGE, HUGE)))
 
     def state(self) -> State:
         """See `Tuner`."""

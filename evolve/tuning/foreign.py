@@ -8,7 +8,7 @@ import random
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import ModuleType
 from typing import Any
 
@@ -22,6 +22,9 @@ PREFIX = "nevergrad:"
 
 GOOD = ("DE", "TwoPointsDE", "OnePlusOne", "DiscreteOnePlusOne", "DiscreteLenglerOnePlusOne", "CMA", "PSO", "NGOpt")
 """Some that work on every kind of space; named in error messages."""
+
+UNFIT = (ImportError, ValueError, TypeError, ZeroDivisionError, AssertionError)
+"""What its methods raise where a package is missing or a space, a budget or a number of vectors in flight is not theirs."""
 
 
 class Nevergrad(BatchTuner):
@@ -67,7 +70,7 @@ class Nevergrad(BatchTuner):
             parametrization.random_state = np.random.RandomState(seed)
             try:
                 optimizer = method(parametrization=parametrization, budget=self.left, num_workers=self.batch)
-            except (ImportError, ValueError, TypeError, ZeroDivisionError, AssertionError) as error:
+            except UNFIT as error:
                 raise self._refuse(str(error)) from error
             optimizer.suggest(self._values(theta))
         return optimizer
@@ -80,7 +83,10 @@ class Nevergrad(BatchTuner):
     def _ask_one(self, group: int, count: int) -> list[Any]:
         before = set(threading.enumerate())
         with self._quiet(group):
-            candidates = [self._optimizers[group].ask() for _ in range(count)]
+            try:
+                candidates = [self._optimizers[group].ask() for _ in range(count)]
+            except UNFIT as error:
+                raise self._refuse(str(error)) from error
         stray = [t for t in threading.enumerate() if t not in before and type(t).__name__ == "_MessagingThread"]
         for thread in stray:
             thread.stop()  # type: ignore[attr-defined]  # a thread of nevergrad: it waits for a score until told to stop
@@ -97,7 +103,10 @@ class Nevergrad(BatchTuner):
             failed = 2.0 * self._worst[group] - self._lowest[group] + 1.0 if np.isfinite(self._worst[group]) else 1e12
             with self._quiet(group):
                 for candidate, score in zip(self._flying[group], scores[group].tolist(), strict=True):
-                    optimizer.tell(candidate, score if np.isfinite(score) else failed)
+                    with suppress(
+                        _nevergrad().errors.TellNotAskedNotSupportedError
+                    ):  # a few cannot learn from the start
+                        optimizer.tell(candidate, score if np.isfinite(score) else failed)
 
     @contextmanager
     def _quiet(self, group: int) -> Iterator[None]:

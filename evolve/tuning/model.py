@@ -20,7 +20,7 @@ class RadialModel:
         groups, count, places = points.shape
         self._points = points
         level = values - values.mean(axis=1, keepdims=True)
-        size = level.std(axis=1, keepdims=True)
+        size = np.abs(level).max(axis=1, keepdims=True)
         tail = np.concatenate([np.ones((groups, count, 1)), points], axis=2)
         system = np.zeros((groups, count + places + 1, count + places + 1))
         system[:, :count, :count] = distances(points, points) ** 3 + RIDGE * np.eye(count)
@@ -42,6 +42,9 @@ class RadialModel:
 
 def distances(left: Floats, right: Floats) -> Floats:
     """Distances between two sets of points, shape *(groups, left, right)*."""
-    squares = (left**2).sum(axis=2)[..., None] + (right**2).sum(axis=2)[:, None]
-    apart: Floats = np.sqrt(np.maximum(squares - 2.0 * left @ right.swapaxes(1, 2), 0.0))
+    apart: Floats = left @ (-2.0 * right).swapaxes(1, 2)
+    apart += (left**2).sum(axis=2)[..., None]
+    apart += (right**2).sum(axis=2)[:, None]
+    np.maximum(apart, 0.0, out=apart)
+    np.sqrt(apart, out=apart)
     return apart

@@ -58,16 +58,15 @@ class Racing:
         return tuple(sorted(count for count in counts if count < instances))
 
 
-def clearly_worse(difference: Floats, square: Floats, largest: Floats, count: Positions, level: Floats) -> Bools:
-    """One-sided t tests: is the mean difference above zero, one imagined difference against it included?
+def clearly_worse(total: Floats, square: Floats, count: Positions, level: Floats) -> Bools:
+    """One-sided t tests: is the mean of paired differences above zero, an imagined one of -1 included?
 
-    All arguments broadcast against each other.
+    The differences, vector minus incumbent, are divided by the largest absolute one. All arguments broadcast.
 
     Args:
-        difference: sum of the paired differences, vector minus incumbent; positive is worse.
-        square: sum of their squares.
-        largest: the largest absolute difference.
-        count: how many differences, at least 2.
+        total: their sum.
+        square: the sum of their squares.
+        count: how many they are, at least 2.
         level: probability of a wrong yes if the true mean is zero.
 
     Returns:
@@ -76,13 +75,13 @@ def clearly_worse(difference: Floats, square: Floats, largest: Floats, count: Po
     from scipy.special import stdtrit
 
     number = count + 1.0
-    mean = (difference - largest) / number
-    variance = np.maximum((square + largest**2) / number - mean**2, 0.0) * number / (number - 1.0)
+    mean = (total - 1.0) / number
+    variance = np.maximum((square + 1.0) / number - mean**2, 0.0) * number / (number - 1.0)
     worse: Bools = mean > stdtrit(number - 1.0, 1.0 - level) * np.sqrt(variance / number)
     return worse
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """Which instances belong to which group.
 
@@ -191,17 +190,17 @@ class Race:
         """Drop what is clearly worse after stage `number`."""
         groups, of = self._groups, self._groups.of_instance
         seen = self._rank < self._until[number - 1][of]
-        difference = np.where(seen & np.isfinite(self.table), self.table - self._incumbent, 0.0)
-        difference = np.where(np.isfinite(difference), difference, 0.0)
+        difference = self.table - self._incumbent
+        difference = np.where(seen & np.isfinite(difference), difference, 0.0)
+        largest = groups.largest(np.abs(difference))
+        unit = difference / np.where(largest > 0, largest, 1.0).T[:, of]
         count = self._until[number - 1][:, None]
-        total = groups.add(difference)
-        known = groups.add(np.isnan(self._incumbent)[None].astype(np.float64)) == 0
         level = (self._level / np.maximum(self._tests, 1))[:, None]
-        tested = (self._tests >= number)[:, None] & known & ~self.failed & ~self.dropped
-        worse = clearly_worse(total, groups.add(difference**2), groups.largest(np.abs(difference)), count, level)
-        dropped = tested & worse
+        worse = clearly_worse(groups.add(unit), groups.add(unit**2), count, level)
+        known = groups.add(np.isnan(self._incumbent)[None].astype(np.float64)) == 0
+        dropped = worse & (self._tests >= number)[:, None] & known & ~self.failed & ~self.dropped
         base = groups.add(np.nan_to_num(self._incumbent)[None]) / groups.counts[:, None]
-        self._imputed = np.where(dropped, base + total / count, self._imputed)
+        self._imputed = np.where(dropped, base + groups.add(difference) / count, self._imputed)
         self.dropped |= dropped
 
     def scores(self) -> Floats:

@@ -28,8 +28,6 @@ class Staged(BatchTuner):
         spread: standard deviation of the first vectors around the start in unit coordinates, shape *(width,)*.
     """
 
-    method = "default"
-
     def __init__(
         self,
         *,
@@ -43,19 +41,22 @@ class Staged(BatchTuner):
         super().__init__(space=space, start=start, budget=budget, batch=budget)
         self._batch = batch
         first, self._seed = seed.spawn(2)
-        few = FIRST_MIXED if space.categorical.any() else FIRST
+        mixed = bool(space.categorical.any())
+        few = FIRST_MIXED if mixed else FIRST
+        self._later: type[Differential | CmaEs] = Differential if mixed else CmaEs
+        alone = budget <= 2 * few
+        self.method = "surrogate" if alone else f"surrogate+{self._later.method}"
         self._stage: Tuner = Surrogate(
             space=space,
             start=start,
-            budget=budget if budget <= 2 * few else few,
+            budget=budget if alone else few,
             batch=batch,
             seed=first,
             spread=spread,
         )
 
     def _second(self) -> Tuner:
-        method = Differential if self.space.categorical.any() else CmaEs
-        return method(
+        return self._later(
             space=self.space,
             start=self.best_theta,
             budget=self.left,

@@ -6,6 +6,8 @@ basis function method" (2007) and "Combining radial basis function surrogates an
 here for batches, groups and mixed spaces, with half of the perturbations shaped by the best vectors.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +31,12 @@ ROUNDS, ROUNDS_AT_LEAST = 20, 8
 WEIGHTS = (0.3, 0.5, 0.8, 0.95, 1.0)
 """How much of a candidate's merit is its prediction, the rest being distance: cycles from vector to vector."""
 
-RIVALS, TURN = 64, 4
-"""On spaces with categoricals that many candidates lie around rivals, the best vectors of other combinations of choices,
-and every fourth vector is one of them: a better choice may look poor until its own numbers are found."""
+RIVAL, TURN = np.arange(CANDIDATES) >= CANDIDATES * 3 // 4, 4
+"""On spaces with categoricals a quarter of the candidates lie around rivals, the best vectors of other combinations of
+choices, and every fourth vector is one of them: a better choice may look poor until its own numbers are found."""
+
+AT_ONCE = 32
+"""Groups searched in one go: bounds the memory."""
 
 SHORTEST = 2.0**-6
 """Step lengths start over at 1 once they are below this."""
@@ -64,7 +69,7 @@ class Surrogate(BatchTuner):
         few = usual_batch(budget) if batch is None else min(batch, max(SMALLEST, budget // ROUNDS_AT_LEAST))
         super().__init__(space=space, start=start, budget=budget, batch=few)
         self._rng = np.random.default_rng(seed)
-        self._spread = spread
+        self._spread, self._mixed = spread, bool(space.categorical.any())
         self._embed = Embedding(space)
         self._design = first_design(self._rng, space, self.start, spread, min(budget, max(few, self.width + 1)))
         self._unit = np.empty((self.groups, 0, self.width))
@@ -84,65 +89,76 @@ class Surrogate(BatchTuner):
     def _propose(self, count: int) -> Floats:
         if self.told < self._designed:
             return self._design[:, self.told : self.told + count]
-        candidates = self._perturb()
-        chosen = self._choose(self._embed(candidates), count)
+        draws = self._draw()
+        turns = np.arange(self._turn, self._turn + count)
+        self._turn += count
+        firsts = range(0, self.groups, AT_ONCE)
+        return np.concatenate([self._search(slice(first, first + AT_ONCE), draws, turns) for first in firsts])
+
+    def _draw(self) -> "_Draws":
+        rng, shape = self._rng, (CANDIDATES, self.width)
+        share = max(min(1.0, 20.0 / self.width) * self._unspent(), 1.0 / self.width)
+        moved = rng.random(shape) < share
+        moved[np.arange(CANDIDATES), rng.integers(self.width, size=CANDIDATES)] |= ~moved.any(axis=1)
+        return _Draws(
+            moved=moved,
+            redrawn=moved & (rng.random(shape) < max(share, 0.3)) & ~RIVAL[:, None],
+            shaped=rng.random((CANDIDATES, 1)) < 0.5,
+            noise=rng.standard_normal(shape),
+            length=2.0 ** rng.uniform(-3.0, 0.5, (CANDIDATES, 1)),
+            anew=rng.random(shape),
+            lean=rng.random(CANDIDATES) ** 2,
+        )
+
+    def _search(self, part: slice, draws: "_Draws", turns: NDArray[np.intp]) -> Floats:
+        """The next vectors of some groups, shape *(groups, turns, width)*."""
+        unit, scores = self._unit[part], self._scores[part]
+        candidates = self._perturb(unit, scores, self._length[part], draws)
+        model = RadialModel(self._embed(unit), _flatten(scores))
+        chosen = self._choose(model, self._embed(candidates), turns)
         return np.take_along_axis(candidates, chosen[..., None], axis=1)
 
-    def _choose(self, places: Floats, count: int) -> NDArray[np.intp]:
-        """Positions of the `count` best candidates of each group, far from known vectors and from each other."""
-        predicted, distance = RadialModel(self._embed(self._unit), _flatten(self._scores)).predict(places)
-        merit, rows = _scaled(predicted), np.arange(self.groups)
-        rival = (np.arange(CANDIDATES) >= CANDIDATES - RIVALS) & self.space.categorical.any()
-        chosen = np.empty((self.groups, count), dtype=np.intp)
-        for position in range(count):
-            self._turn += 1
-            weight = WEIGHTS[self._turn % len(WEIGHTS)]
+    def _choose(self, model: RadialModel, places: Floats, turns: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Positions of the best candidates of each group, far from known vectors and from each other."""
+        predicted, distance = model.predict(places)
+        merit, rows = _scaled(predicted), np.arange(len(places))
+        chosen = np.empty((len(places), len(turns)), dtype=np.intp)
+        for position, turn in enumerate(turns):
+            weight = WEIGHTS[turn % len(WEIGHTS)]
             worth = weight * merit - (1.0 - weight) * _scaled(distance)
             worth += np.where(distance > 1e-9, 0.0, 4.0)  # beyond any merit: what was asked before comes last
-            if self._turn % TURN == 0:
-                worth -= np.where(rival, 8.0, 0.0)
+            if self._mixed and turn % TURN == 0:
+                worth -= np.where(RIVAL, 8.0, 0.0)
             best = worth.argmin(axis=1)
             chosen[:, position] = best
             distance = np.minimum(distance, np.linalg.norm(places - places[rows, best][:, None], axis=2))
         return chosen
 
-    def _perturb(self) -> Floats:
+    def _perturb(self, unit: Floats, scores: Floats, length: Floats, draws: "_Draws") -> Floats:
         """Candidates around the best vector of each group, shape *(groups, CANDIDATES, width)*."""
-        rng, shape, center = self._rng, (CANDIDATES, self.width), self._centers()
-        share = max(min(1.0, 20.0 / self.width) * self._unspent(), 1.0 / self.width)
-        moved = rng.random(shape) < share
-        moved[np.arange(CANDIDATES), rng.integers(self.width, size=CANDIDATES)] |= ~moved.any(axis=1)
-        shaped = rng.random((CANDIDATES, 1)) < 0.5
-        noise = rng.standard_normal(shape)
-        noise = np.where(shaped, noise @ self._shape().swapaxes(1, 2), noise)
-        length = self._length[:, None, None] * 2.0 ** rng.uniform(-3.0, 0.5, (CANDIDATES, 1))
-        step = np.maximum(length * self._spread, 0.75 * cells(self.space, center))  # a whole number must not freeze
-        points = np.where(moved | shaped, inside(center + step * noise), center)
-        redrawn = moved & (rng.random(shape) < max(share, 0.3))
-        redrawn[CANDIDATES - RIVALS :] = False
-        return np.where(self.space.categorical, np.where(redrawn, rng.random(shape), center), points)
+        center = self._centers(unit, draws.lean) if self._mixed else unit[:, :1]
+        noise = np.where(draws.shaped, draws.noise @ self._shape(unit, scores).swapaxes(1, 2), draws.noise)
+        step = length[:, None, None] * draws.length * self._spread
+        step = np.maximum(step, 0.75 * cells(self.space, center))  # a whole number must not freeze
+        points = np.where(draws.moved | draws.shaped, inside(center + step * noise), center)
+        return np.where(self.space.categorical, np.where(draws.redrawn, draws.anew, center), points)
 
-    def _centers(self) -> Floats:
-        """What each candidate is a perturbation of: the best vector, or for the last ones a rival."""
-        if not self.space.categorical.any():
-            return self._unit[:, :1]
-        choices = self.space.from_unit(self._unit)[..., self.space.categorical]
+    def _centers(self, unit: Floats, lean: Floats) -> Floats:
+        """What each candidate is a perturbation of: the best vector, or a rival, rather a better one."""
+        choices = self.space.from_unit(unit)[..., self.space.categorical]
         equal = (choices[:, :, None] == choices[:, None]).all(axis=3)
         first = ~np.tril(equal, -1).any(axis=2)  # the vectors are sorted: the best of each combination
         best_first = (~first).argsort(axis=1, kind="stable")
         last = first.sum(axis=1, keepdims=True) - 1
-        lean = self._rng.random(CANDIDATES) ** 2  # towards the better rivals
-        picked = np.where(
-            np.arange(CANDIDATES) < CANDIDATES - RIVALS, 0, np.minimum(1 + (lean * last).astype(int), last)
-        )
-        return np.take_along_axis(self._unit, np.take_along_axis(best_first, picked, axis=1)[..., None], axis=1)
+        picked = np.where(RIVAL, np.minimum(1 + (lean * last).astype(int), last), 0)
+        return np.take_along_axis(unit, np.take_along_axis(best_first, picked, axis=1)[..., None], axis=1)
 
-    def _shape(self) -> Floats:
+    def _shape(self, unit: Floats, scores: Floats) -> Floats:
         """Square root of the covariance that the best vectors suggest, at unit size; shape *(groups, width, width)*."""
-        count = min(self._unit.shape[1], max(4, self._unit.shape[1] // 4))
+        count = min(unit.shape[1], max(4, unit.shape[1] // 4))
         weight = np.log(count + 0.5) - np.log(np.arange(1, count + 1))
-        weight = np.where(np.isfinite(self._scores[:, :count]), weight / weight.sum(), 0.0)
-        offset = (self._unit[:, :count] - self._unit[:, :1]) / self._spread
+        weight = np.where(np.isfinite(scores[:, :count]), weight / weight.sum(), 0.0)
+        offset = (unit[:, :count] - unit[:, :1]) / self._spread
         covariance = (offset * weight[..., None]).swapaxes(1, 2) @ offset
         size = np.trace(covariance, axis1=1, axis2=2)[:, None, None] / self.width
         return np.linalg.cholesky(0.8 * covariance / np.maximum(size, 1e-30) + 0.2 * np.eye(self.width))
@@ -173,6 +189,29 @@ class Surrogate(BatchTuner):
         self._length = np.where(length < SHORTEST, 1.0, length)
         self._wins[longer] = 0
         self._losses[shorter] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draws:
+    """Random draws for one batch, the same for all groups; per candidate, and mostly per place.
+
+    Args:
+        moved: places to perturb.
+        redrawn: those where a categorical takes a new choice.
+        shaped: candidates perturbed in all places, along the shape of the best vectors.
+        noise: standard normal.
+        length: relative step length.
+        anew: new choices, in unit coordinates.
+        lean: which rival to take, as a fraction of the way from the best to the worst.
+    """
+
+    moved: NDArray[np.bool_]
+    redrawn: NDArray[np.bool_]
+    shaped: NDArray[np.bool_]
+    noise: Floats
+    length: Floats
+    anew: Floats
+    lean: Floats
 
 
 def usual_batch(budget: int) -> int:

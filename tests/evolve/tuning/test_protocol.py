@@ -253,3 +253,21 @@ def test_every_vector_of_every_space_is_legal(lab, built_in, parts, seed, data):
     assert asked.shape[1] <= budget
     assert asked.shape[1] == budget or len(np.unique(asked[0], axis=0)) == asked.shape[1]
     legal(space, asked)
+
+
+def test_more_groups_than_are_searched_at_once(lab):
+    """Ten thousand items are tuned in parts: the result is that of each alone."""
+    space = lab.spaces["mixed"]
+    start = space.from_unit(np.random.default_rng(0).random((70, space.width)))
+    score = lab.bowl(space)
+    many = lab.run(lab.tuner("surrogate", space, start=start, budget=16), lambda _, theta: score(0, theta))
+    for group in (0, 31, 32, 69):
+        alone = lab.run(lab.tuner("surrogate", space, start=start[group : group + 1], budget=16), score)
+        assert np.allclose(many[group], alone[0], rtol=1e-6, atol=1e-9)
+
+
+def test_enormous_scores_are_numbers_too(lab, built_in, space):
+    bowl = lab.bowl(space)
+    tuner = lab.tuner(built_in, space, budget=60)
+    lab.run(tuner, lambda group, theta: 1e305 * bowl(group, theta))
+    assert np.isfinite(tuner.best_scores).all()

@@ -31,21 +31,16 @@ def test_the_test_is_a_paired_t_test_with_one_imagined_difference():
         differences = rng.standard_normal(rng.integers(2, 30)) + rng.uniform(0, 1.5)
         with_one = np.append(differences, -np.abs(differences).max())
         p = stats.ttest_1samp(with_one, 0.0, alternative="greater").pvalue
-        found = clearly_worse(
-            differences.sum(),
-            (differences**2).sum(),
-            np.abs(differences).max(),
-            np.array(len(differences)),
-            np.array(0.05),
-        )
+        unit = differences / np.abs(differences).max()
+        found = clearly_worse(unit.sum(), (unit**2).sum(), np.array(len(unit)), np.array(0.05))
         assert found == (p < 0.05)
 
 
 def test_equal_differences_prove_as_much_as_they_can():
     for count, level, expected in ((4, 0.01, False), (16, 0.005, True), (16, 1e-9, False)):
-        total, square = np.array(3.0 * count), np.array(9.0 * count)
-        assert clearly_worse(total, square, np.array(3.0), np.array(count), np.array(level)) == expected
-    assert not clearly_worse(np.array(0.0), np.array(0.0), np.array(0.0), np.array(16), np.array(0.01))
+        total = np.array(float(count))
+        assert clearly_worse(total, total, np.array(count), np.array(level)) == expected
+    assert not clearly_worse(np.array(0.0), np.array(0.0), np.array(16), np.array(0.01))
 
 
 DIFFERENCES = {
@@ -220,3 +215,13 @@ def test_the_books_balance(counts, batch, racing, known, failing):
     if racing is None:
         assert len(stages) == 1
         assert race.evaluations == batch * instances
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e200])
+def test_the_unit_of_the_scores_does_not_matter(scale):
+    rng = np.random.default_rng(9)
+    incumbent = rng.standard_normal(64)
+    scores = incumbent + np.array([0.0, 3.0, -1.0])[:, None] + rng.standard_normal((3, 64))
+    race = Race(groups_of(64), 3, scale * incumbent, Racing(), np.random.default_rng(1))
+    race_through(race, scale * scores)
+    assert race.dropped.tolist() == [[False, True, False]]
