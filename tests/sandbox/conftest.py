@@ -34,8 +34,9 @@ PORT = 47999
 ATTACKED = Layout(entry="policy", fields=(Field(name="state", shape=(4,)), Field(name="theta", shape=(3,))))
 """The signature that hostile programs are written for."""
 
-TIGHT = Limits(start_seconds=10.0, call_seconds=6.0, cpu_seconds=1.0, memory_mb=160)
-"""Processor time ends a bomb, so that a busy machine changes no outcome; wall time is a generous second."""
+TIGHT = Limits(start_seconds=0.5, call_seconds=0.25, cpu_seconds=2.0, memory_mb=160)
+GENEROUS = Limits(start_seconds=20.0, call_seconds=20.0, cpu_seconds=5.0, memory_mb=160)
+"""For programs that must not end by time: a busy machine may let them miss the tight limits."""
 
 OUTSIDE = frozenset({"env_read", "filesystem", "network"})
 """Categories whose goal lies outside the child's own process."""
@@ -154,11 +155,11 @@ def alive(pid: int) -> bool:
     return False
 
 
-def _run(sandbox: Sandbox, attack: Attack, layers: Layers, *, compiled: bool) -> Result:
+def _run(sandbox: Sandbox, attack: Attack, layers: Layers, limits: Limits, *, compiled: bool) -> Result:
     state, theta = np.arange(1.0, 5.0)[None], np.arange(3.0)[None]
     static = Layers.STATIC in layers
     try:
-        with sandbox.spawn(attack.code, ATTACKED, limits=TIGHT, max_rows=4, compiled=compiled, layers=layers) as child:
+        with sandbox.spawn(attack.code, ATTACKED, limits=limits, max_rows=4, compiled=compiled, layers=layers) as child:
             child.bind(np.zeros((1, 0)))
             blocks = [child.call({"state": state, "theta": theta}) for _ in range(3)]
             inputs = child.buffer("state").copy()
@@ -190,7 +191,9 @@ def run_attack(sandbox: Sandbox, canaries: Canaries) -> Callable[..., Result]:
     def run(attack: Attack, layers: Layers, *, compiled: bool = False) -> Result:
         sandbox.warm_up(compiled=compiled)
         pids = zygote_pids(sandbox)
-        result = _run(sandbox, attack, layers, compiled=compiled)
+        result = _run(sandbox, attack, layers, TIGHT, compiled=compiled)
+        if result.outcome == "timeout" and "timeout" not in attack.ends and layers is not Layers.OS:
+            result = _run(sandbox, attack, layers, GENEROUS, compiled=compiled)
         result.harm += canaries.disturbed()
         result.harm += [f"zygote {pid}" for pid in pids if not alive(pid)]
         return result
@@ -199,16 +202,20 @@ def run_attack(sandbox: Sandbox, canaries: Canaries) -> Callable[..., Result]:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """`own_attack` and `attack`: one test per program of the project's own set, and of the folder EVOLVE_ATTACKS."""
+    """One test per program: of the project's own attacks, of the folder EVOLVE_ATTACKS (all, or those that may get to
+    run), of the harmless ones."""
     if "own_attack" in metafunc.fixturenames:
         metafunc.parametrize("own_attack", read_own_attacks(), ids=lambda attack: attack.id)
     if "policy" in metafunc.fixturenames:
         metafunc.parametrize("policy", read_policies(), ids=lambda policy: policy.name)
-    if "attack" in metafunc.fixturenames:
-        folder = Path(os.environ.get("EVOLVE_ATTACKS", HERE.parents[1] / ".." / "shared" / "attacks"))
-        attacks = read_corpus(folder) if folder.is_dir() else []
-        missing = pytest.param(None, marks=pytest.mark.skip(reason=f"no attacks in {folder}: set EVOLVE_ATTACKS"))
-        metafunc.parametrize("attack", attacks or [missing], ids=lambda attack: attack.id if attack else "none")
+    for name in ("attack", "running_attack"):
+        if name in metafunc.fixturenames:
+            folder = Path(os.environ.get("EVOLVE_ATTACKS", HERE.parents[1] / ".." / "shared" / "attacks"))
+            attacks = read_corpus(folder) if folder.is_dir() else []
+            if name == "running_attack":
+                attacks = [attack for attack in attacks if attack.ends != {"rejected_static"}]
+            missing = pytest.param(None, marks=pytest.mark.skip(reason=f"no attacks in {folder}: set EVOLVE_ATTACKS"))
+            metafunc.parametrize(name, attacks or [missing], ids=lambda attack: attack.id if attack else "none")
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from sandbox import ChildFailed, Field, Layers, Layout, Limits, Output, Refused, Sandbox, Status, frames
 
 LAYOUT = Layout(entry="f", fields=(Field(name="x"),), output=Output(low=-10.0, high=10.0))
-LIMITS = Limits(call_seconds=5.0, cpu_seconds=4.0, start_seconds=10.0)
+LIMITS = Limits(call_seconds=1.0, cpu_seconds=4.0, start_seconds=1.0)
 
 OUTPUTS = """
 import sys

@@ -56,11 +56,17 @@ def whole_level(sandbox: Sandbox) -> None:
         pytest.skip(f"this machine reaches only {sandbox.level}")
 
 
-def run(sandbox: Sandbox, body: str, value: float = 0.0, *, compiled: bool = False) -> int:
+def run(
+    sandbox: Sandbox,
+    body: str,
+    value: float = 0.0,
+    *,
+    compiled: bool = False,
+    limits: Limits | None = None,
+) -> int:
     """Run a native program; its answer, or what became of it as an exception."""
     lines = "\n    ".join(body.strip().splitlines())
     text = f"{LIBC}\ndef f(x):\n    {lines}\n"
-    limits = Limits(call_seconds=10.0, cpu_seconds=5.0)
     with sandbox.spawn(text, LAYOUT, max_rows=2, layers=Layers.OS, limits=limits, compiled=compiled) as child:
         child.bind(np.zeros((1, 0)))
         block = child.call({"x": np.array([value])})
@@ -390,7 +396,7 @@ def deep(n):
 return deep(0)
 """
     with pytest.raises((ChildFailed, AssertionError)):
-        run(sandbox, body)
+        run(sandbox, body, limits=Limits(call_seconds=1.0, memory_mb=64))
     assert run(sandbox, "return 5") == 5
 
 
