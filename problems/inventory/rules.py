@@ -58,6 +58,8 @@ def seeds(style: Style) -> Mapping[str, str]:
         "capped_base_stock": _capped_base_stock(style),
         "damped_base_stock": _damped_base_stock(style),
     }
+    if style.fixed:
+        rules["s_S"] = _s_s(style)
     if style.history:
         rules["forecast_base_stock"] = _forecast_base_stock(style)
     return rules
