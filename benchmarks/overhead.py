@@ -63,7 +63,7 @@ class Free:
     """Writes a new ten-line program each time."""
 
     name = "free"
-    operators = ("new",)
+    operators = {"new": 1.0}
 
     async def propose(self, request: Request) -> Proposal:
         """A program with the ticket's number in its literals."""
@@ -119,7 +119,7 @@ async def measure(marks: tuple[int, ...], jobs: int, folder: Path) -> tuple[Mete
     state = SearchState(
         settings=settings,
         maximize=False,
-        credit=Credit(choices=Free.operators),
+        credit=Credit(weights=Free.operators),
         read=lambda source: read_program(source, signature.entry, signature.positional),
         extract=lambda parent, child: [],
     )

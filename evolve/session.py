@@ -194,7 +194,7 @@ def _state(problem: Problem[Any, Any], settings: RunSettings, proposer: Proposer
     return SearchState(
         settings=settings,
         maximize=problem.direction == "maximize",
-        credit=Credit(choices=tuple(proposer.operators)),
+        credit=Credit(weights=proposer.operators),
         read=lambda source: read_program(source, signature.entry, signature.positional),
         extract=lambda parent, child: extract_skills(parent, child, signature),
     )

@@ -104,8 +104,8 @@ class Proposer(Protocol):
         """Short name, as in `--proposer NAME`."""
 
     @property
-    def operators(self) -> tuple[str, ...]:
-        """Ways it knows to make a child; the engine learns which of them pay."""
+    def operators(self) -> Mapping[str, float]:
+        """Ways it knows to make a child, each with the weight of its share; the engine learns which of them pay."""
 
     async def propose(self, request: Request) -> Proposal:
         """Write one child.

@@ -5,7 +5,7 @@ to their mean credit, but never below a floor, so that one that is useless now c
 counted, never timed: a decision depends on committed tickets alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,13 +16,13 @@ class Credit:
     """Discounted mean reward per choice.
 
     Args:
-        choices: names to choose from, in a fixed order.
+        weights: the choices in a fixed order, each with the factor by which its share is multiplied.
         floor: smallest share of the draws that any choice keeps, as a fraction of an even share.
         discount: weight of what was learned before each new reward.
         prior: pseudo-observations of the mean reward 0.5 that every choice starts with.
     """
 
-    choices: tuple[str, ...]
+    weights: Mapping[str, float]
     floor: float = 0.3
     discount: float = 0.98
     prior: float = 4.0
@@ -37,7 +37,7 @@ class Credit:
         """
         if not 0.0 <= reward <= 1.0:
             raise ValueError(f"a reward lies in [0, 1], not {reward!r}")
-        if choice not in self.choices:
+        if choice not in self.weights:
             return  # an operator of an earlier version of the proposer: nothing to learn from it
         self._weight[choice] = self.discount * self._weight.get(choice, 0.0) + 1.0
         self._reward[choice] = self.discount * self._reward.get(choice, 0.0) + reward
@@ -47,18 +47,13 @@ class Credit:
         weight = self._weight.get(choice, 0.0) + self.prior
         return (self._reward.get(choice, 0.0) + 0.5 * self.prior) / weight
 
-    def shares(self, allowed: Iterable[str] | None = None) -> Mapping[str, float]:
-        """Probability of each choice (or of each of the `allowed` ones)."""
-        names = [name for name in self.choices if allowed is None or name in set(allowed)]
-        means = np.array([self.mean(name) for name in names])
-        if not names:
-            return {}
-        least = self.floor / len(names)
-        share = least + (1.0 - self.floor) * means / means.sum()
-        return dict(zip(names, share.tolist(), strict=True))
+    def shares(self) -> Mapping[str, float]:
+        """Probability of each choice."""
+        means = np.array([self.mean(name) for name in self.weights])
+        share = (self.floor / len(means) + (1.0 - self.floor) * means / means.sum()) * np.array([*self.weights.values()])
+        return dict(zip(self.weights, (share / share.sum()).tolist(), strict=True))
 
     def draw(self, rng: np.random.Generator) -> str:
         """Choose one."""
         shares = self.shares()
-        probability = np.array(list(shares.values()))
-        return str(rng.choice(list(shares), p=probability / probability.sum()))
+        return str(rng.choice(list(shares), p=list(shares.values())))

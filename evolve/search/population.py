@@ -1,6 +1,7 @@
 """Members and islands: who lives where, in which order, and who has to go."""
 
 import bisect
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,6 +70,21 @@ def typical(values: Values) -> Mapping[str, Value]:
     return middle
 
 
+SAME_LOSS = 1e-4
+"""Relative difference of losses up to which two programs count as equally good."""
+
+
+def _alike(first: Member, second: Member) -> bool:
+    return first.fingerprint == second.fingerprint or math.isclose(first.loss, second.loss, rel_tol=SAME_LOSS)
+
+
+def _preferred(first: Member, second: Member) -> bool:
+    """Whether of two programs that are alike the first one stays."""
+    if first.fingerprint == second.fingerprint:
+        return first.rank <= second.rank
+    return (first.size, first.rank) <= (second.size, second.rank)
+
+
 @dataclass(slots=True)
 class Island:
     """A sub-population in order of rank, never larger than `capacity`.
@@ -96,18 +112,18 @@ class Island:
     def add(self, member: Member) -> bool:
         """Take a member in if it earns a place.
 
-        One of two programs with the same fingerprint or exactly the same loss goes: they decide the same, and the smaller
-        text wins. The worst goes when the island is full.
+        Of two programs with the same fingerprint the worse goes. Of two whose losses differ by no more than `SAME_LOSS`
+        the larger goes: they decide nearly the same, and a term that gains nothing must not settle. The worst goes when
+        the island is full.
 
         Returns:
             Whether `member` lives on the island now.
         """
-        for twin in self._members:
-            if twin.fingerprint == member.fingerprint or twin.loss == member.loss:
-                if member.rank >= twin.rank:
-                    return False
-                self._members.remove(twin)
-                break
+        twins = [resident for resident in self._members if _alike(resident, member)]
+        if any(_preferred(twin, member) for twin in twins):
+            return False
+        for twin in twins:
+            self._members.remove(twin)
         bisect.insort(self._members, member, key=lambda resident: resident.rank)
         if len(self._members) > self.capacity:
             return self._members.pop() is not member

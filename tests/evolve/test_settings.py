@@ -19,7 +19,10 @@ def test_defaults_need_only_a_problem():
         ({"problem": "p", "zzz": 3}, "unknown setting 'zzz'; known: budget_evaluations, compile"),
         ({}, "setting 'problem' is missing"),
         ({"problem": "p", "tickets": -1}, "tickets = -1: input should be greater than or equal to 0"),
-        ({"problem": "p", "islands": {"topology": "rings"}}, "islands.topology = 'rings': input should be 'ring' or 'full'"),
+        (
+            {"problem": "p", "islands": {"topology": "rings"}},
+            "islands.topology = 'rings': input should be 'ring' or 'full'",
+        ),
         ({"problem": "p", "seed": 2**63}, "seed = 9223372036854775808: input should be less than"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import ast
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -39,6 +39,9 @@ OPERATORS: dict[str, Operator] = {
 
 _GROWING = {"grow", "reshape", "clamp", "threshold", "splice", "branch"}
 
+FRESH_WEIGHT = 0.25
+"""How often to write a program from nothing, as a share of what another operator gets."""
+
 ATTEMPTS = 12
 """Tries within one request, each with random numbers of its own."""
 
@@ -52,9 +55,9 @@ class Genetic:
         return "genetic"
 
     @property
-    def operators(self) -> tuple[str, ...]:
-        """Ways it knows to make a child."""
-        return tuple(OPERATORS)
+    def operators(self) -> Mapping[str, float]:
+        """Ways it knows to make a child; what has nothing to do with its parent is tried less often."""
+        return {name: FRESH_WEIGHT if name == "fresh" else 1.0 for name in OPERATORS}
 
     async def propose(self, request: Request) -> Proposal:
         """Write one child; what comes out depends on nothing but the request.

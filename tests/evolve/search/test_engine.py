@@ -45,7 +45,7 @@ class Proposer:
     """Adds a random number to the parent; one operator in five attempts fails, one is malformed."""
 
     name = "fake"
-    operators = ("add", "times")
+    operators = {"add": 1.0, "times": 1.0}
 
     async def propose(self, request):
         rng = np.random.default_rng(request.seed)
@@ -105,7 +105,7 @@ def search(archive, run_settings, *, run=None, evaluate=None, proposer=None, sto
     state = SearchState(
         settings=run_settings,
         maximize=False,
-        credit=Credit(choices=proposer.operators),
+        credit=Credit(weights=proposer.operators),
         read=lambda source: read_program(source, signature.entry, signature.positional),
         extract=lambda p, c: [],
     )

@@ -56,6 +56,13 @@ class TestIsland:
         assert [resident.name for resident in island] == ["b", "c", "d"]
         assert not island.add(member("e", 9.0))
 
+    def test_a_gain_too_small_to_notice_does_not_pay_for_a_larger_text(self):
+        island = Island(0, 3)
+        island.add(member("short", 1.0, size=5))
+        assert not island.add(member("long", 0.99999, size=20))
+        assert island.add(member("better", 0.99, size=20))
+        assert [resident.name for resident in island] == ["better", "short"]
+
     def test_of_two_that_score_the_same_the_smaller_stays(self):
         island = Island(0, 3)
         assert island.add(member("long", 1.0, size=20))
@@ -110,7 +117,7 @@ def test_routes():
 
 class TestCredit:
     def test_what_pays_is_drawn_more_often_and_nothing_dies_out(self):
-        credit = Credit(choices=("good", "bad"))
+        credit = Credit(weights={"good": 1.0, "bad": 1.0})
         for _ in range(100):
             credit.update("good", 1.0)
             credit.update("bad", 0.0)
@@ -119,8 +126,11 @@ class TestCredit:
         assert shares["bad"] >= 0.15
         assert sum(shares.values()) == pytest.approx(1.0)
 
+    def test_weights_multiply_shares(self):
+        assert Credit(weights={"often": 3.0, "seldom": 1.0}).shares() == pytest.approx({"often": 0.75, "seldom": 0.25})
+
     def test_it_forgets(self):
-        credit = Credit(choices=("a", "b"))
+        credit = Credit(weights={"a": 1.0, "b": 1.0})
         for _ in range(50):
             credit.update("a", 1.0)
         for _ in range(200):
@@ -128,14 +138,14 @@ class TestCredit:
         assert credit.mean("a") < 0.1
 
     def test_unknown_choices_teach_nothing(self):
-        credit = Credit(choices=("a", "b"))
+        credit = Credit(weights={"a": 1.0, "b": 1.0})
         credit.update("c", 1.0)
         assert credit.shares() == {"a": 0.5, "b": 0.5}
 
     @pytest.mark.parametrize("reward", [-0.1, 1.1, float("nan")])
     def test_a_reward_outside_the_unit_interval_is_an_error(self, reward):
         with pytest.raises(ValueError, match="reward"):
-            Credit(choices=("a",)).update("a", reward)
+            Credit(weights={"a": 1.0}).update("a", reward)
 
 
 class TestSkills:

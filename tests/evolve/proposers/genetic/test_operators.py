@@ -22,7 +22,7 @@ from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.finish import MAX_WEIGHT, MAX_WIDTH
 from sandbox import check_program
 
-OPERATORS = Genetic().operators
+OPERATORS = tuple(Genetic().operators)
 
 LIKELY = {"grow", "reshape", "clamp", "threshold", "fresh", "swap", "crossover", "branch", "splice"}
 """Operators that always find something to do where the action is a number."""

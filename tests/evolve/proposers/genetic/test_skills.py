@@ -87,7 +87,7 @@ def test_trivial_changes_and_loops_give_none(child: str) -> None:
 @given(seed=st.integers(0, 10**6))
 def test_every_skill_is_an_expression_over_arguments_and_its_own_parameters(name: str, seed: int) -> None:
     domain = DOMAINS[name]
-    operators = Genetic().operators
+    operators = tuple(Genetic().operators)
     request = domain.request(operators[seed % len(operators)], domain.sources[0], seed, *domain.sources[1:])
     try:
         child = domain.program(breed(request).source)
