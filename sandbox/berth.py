@@ -11,8 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sandbox.budget import MemoryBudget
 from sandbox.connection import Connection, ZygoteConnection
@@ -89,14 +88,6 @@ class Berth:
         self.connection: Connection
         self._undo = ExitStack()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Give everything back; may be called again."""
         self._undo.close()
@@ -120,8 +111,10 @@ class Berth:
             zygote.request_spawn(descriptors, self._numbers(zygote.mechanisms, request))
             sent = here.send(program, socket.MSG_DONTWAIT)  # waits in the line while the child is being forked
             pid, handle = zygote.spawned()
-        except (OSError, EOFError):
+        except BaseException as error:
             here.close()
+            if not isinstance(error, (OSError, EOFError)):
+                zygote.stop()  # interrupted between question and answer: its line is out of step
             raise
         finally:
             there.close()
@@ -153,7 +146,6 @@ class Berth:
         self._take_regions(sealed=False, paths=paths)
         order: dict[str, Any] = {
             "static": Layers.STATIC in request.layers,
-            "compiling": request.compiled,
             "input_bytes": self.places.input_bytes,
             "output_bytes": self.places.output_bytes,
         }

@@ -160,6 +160,7 @@ class Child:
             raise ValueError(f"theta has shape {theta.shape}, but (vectors, {self.layout.width}) is needed")
         if not np.isfinite(theta).all():
             raise ValueError("theta is not finite")
+        self._check_whole(theta)
         for name, values, count in (("vector", vector, len(theta)), ("instance", instance, instances)):
             if values is None:
                 if count != 1:
@@ -173,6 +174,16 @@ class Child:
         if largest > self.max_rows:
             raise ValueError(f"{largest} rows, but the child was spawned for at most {self.max_rows}: raise max_rows")
         return known[0] if known else None
+
+    def _check_whole(self, theta: NDArray[np.float64]) -> None:
+        start = 0
+        for parameter in self.layout.parameters:
+            places = theta[:, start : start + parameter.width]
+            start += parameter.width
+            if parameter.kind != "real" and (places != np.floor(places)).any():
+                raise ValueError(f"{parameter.name} takes whole numbers in theta")
+            if parameter.kind == "choice" and (places.min() < 0 or places.max() >= len(parameter.choices)):
+                raise ValueError(f"{parameter.name} has the choices 0 to {len(parameter.choices) - 1} in theta")
 
     def _write(self, slot: Slot, values: NDArray[Any]) -> None:
         assert slot.offset is not None

@@ -164,16 +164,16 @@ class Sandbox:
             compiled=compiled, layers=layers,
         )  # fmt: skip
         _ = self.level
+        start = perf_counter()
         try:
-            return self._spawn(request)
+            return self._spawn(request, start)
         except _CompilerFailedError as failure:
-            child = self._spawn(replace(request, compiled=False))
+            child = self._spawn(replace(request, compiled=False), start)
             child.note = str(failure)
             child.ready = replace(child.ready, note=child.note)
             return child
 
-    def _spawn(self, request: Request) -> Child:
-        start = perf_counter()
+    def _spawn(self, request: Request, start: float) -> Child:
         berth = Berth(request.placement())
         try:
             self._take(berth, request)
@@ -189,6 +189,8 @@ class Sandbox:
 
     def _take(self, berth: Berth, request: Request) -> None:
         if self._alone:
+            if request.compiled:
+                raise _CompilerFailedError("nothing is compiled where each program has to start Python anew")
             berth.alone(request)
             return
         for last in (False, True):

@@ -41,7 +41,7 @@ class LoneConnection(Connection):
         super().__init__(outputs)
         told = json.dumps({**order, "inputs": str(inputs), "outputs": str(outputs_path)})
         self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
-            command(_BOOT, told, *import_path(compiling=bool(order["compiling"]))),
+            command(_BOOT, told, *import_path(compiling=False)),
             env=environment(),
             cwd=tempfile.gettempdir(),
             stdin=subprocess.PIPE,
@@ -119,7 +119,7 @@ def live_alone(told: str) -> None:
     os.dup2(nothing, 1)  # whatever a library prints must not reach the line
     sys.argv.clear()
     sys.orig_argv.clear()
-    warm_up(compiling=order["compiling"])
+    warm_up(compiling=False)
     regions = []
     for name, flags in (("inputs", os.O_RDONLY), ("outputs", os.O_RDWR)):
         regions.append(os.open(order[name], flags | getattr(os, "O_BINARY", 0)))
@@ -127,7 +127,7 @@ def live_alone(told: str) -> None:
         walls=Mechanism(0),
         bounds=Bounds(memory=0, cpu_seconds=0.0),
         static=order["static"],
-        compiling=order["compiling"],
+        compiling=False,
         input_bytes=order["input_bytes"],
         output_bytes=order["output_bytes"],
     )

@@ -55,7 +55,7 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     unprivileged = lockdown.drop_root() if allowed & Mechanism.UNPRIVILEGED else False
     lockdown.hide()
     watch = _watch(parent)
-    mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged)
+    mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged, pidfd=watch is not None)
     lockdown.prepare(mechanisms, _SOCKET)
     _freeze()
     line.sendall(CONTROL.pack(os.getpid(), int(mechanisms), _own_memory(), 0, 0, 0, 0, 0))
@@ -89,12 +89,12 @@ def _own_memory() -> int:
     return 0
 
 
-def _try_mechanisms(allowed: Mechanism, *, unprivileged: bool) -> Mechanism:
+def _try_mechanisms(allowed: Mechanism, *, unprivileged: bool, pidfd: bool) -> Mechanism:
     """What works here, found out by doing it in a child."""
     found = Mechanism.FORK
     if unprivileged:
         found |= Mechanism.UNPRIVILEGED
-    if hasattr(os, "pidfd_open") and _watch(os.getppid()) is not None:
+    if pidfd:
         found |= Mechanism.PIDFD
     if regions.can_seal():
         found |= Mechanism.SEALED_MEMORY

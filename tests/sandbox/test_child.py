@@ -390,6 +390,29 @@ def test_wrong_arguments(sandbox: Sandbox, arrays: dict[str, Any], text: str) ->
         assert child.call({"x": [1, 2]}).actions.tolist() == [1.0, 2.0]
 
 
+@pytest.mark.parametrize(
+    ("theta", "text"),
+    [
+        ([0.5, 0.0, 1.0], "n takes whole numbers"),
+        ([1.0, 0.5, 1.0], "c takes whole numbers"),
+        ([1.0, 2.0, 1.0], "c has the choices 0 to 1"),
+        ([1.0, -1.0, 1.0], "c has the choices 0 to 1"),
+    ],
+)
+def test_theta_that_no_program_could_read(sandbox: Sandbox, theta: list[float], text: str) -> None:
+    parameters = (
+        ParameterField(name="n", kind="integer"),
+        ParameterField(name="c", kind="choice", choices=("a", "b")),
+        ParameterField(name="r"),
+    )
+    layout = Layout(entry="f", fields=NUMBER.fields, parameters=parameters)
+    with sandbox.spawn(source("return r", "x, *, n, c, r"), layout, max_rows=1) as child:
+        with pytest.raises(ValueError, match=text):
+            child.bind(np.array([theta]))
+        child.bind(np.array([[1.0, 1.0, 2.5]]))
+        assert child.call({"x": np.ones(1)}).actions.tolist() == [2.5]
+
+
 def test_a_closed_child_says_so(sandbox: Sandbox) -> None:
     child = sandbox.spawn(source("return x"), NUMBER, max_rows=4)
     child.close()

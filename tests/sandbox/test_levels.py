@@ -115,6 +115,16 @@ def test_too_weak_a_machine_is_refused_in_one_clear_line(level: Level) -> None:
             sandbox.spawn("def f(x):\n    return x\n", LAYOUT)
 
 
+def test_nothing_is_compiled_where_nothing_can_be_forked() -> None:
+    with (
+        Sandbox(require=Level.LANGUAGE_ONLY, at_most=Level.LANGUAGE_ONLY) as sandbox,
+        sandbox.spawn("def f(x):\n    return x\n", LAYOUT, compiled=True) as child,
+    ):
+        assert "nothing is compiled" in child.note
+        child.bind(np.zeros((1, 0)))
+        assert child.call({"x": np.ones(1)}).actions.tolist() == [1.0]
+
+
 def test_without_a_compiler_programs_run_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     from sandbox import launch
 

@@ -154,6 +154,24 @@ def test_a_zygote_killed_between_two_spawns_is_replaced() -> None:
             type(zygote).alive = alive_before
 
 
+def test_an_interrupt_while_forking_leaves_nothing_out_of_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sandbox.launch import Zygote
+
+    with Sandbox() as sandbox:
+        sandbox.warm_up()
+
+        def interrupted(self: Zygote) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Zygote, "spawned", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                sandbox.spawn(SOURCE, LAYOUT)
+        with sandbox.spawn(SOURCE, LAYOUT) as child:
+            child.bind(np.zeros((1, 0)))
+            assert child.call({"x": np.ones(1)}).actions.tolist() == [1.0]
+
+
 def test_a_killed_child_is_told_apart() -> None:
     with Sandbox() as sandbox:
         child = sandbox.spawn(SOURCE, LAYOUT)
