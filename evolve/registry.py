@@ -67,12 +67,7 @@ def _from_file(reference: str) -> type[Problem[Any, Any]]:
     if not path.is_file():
         raise ProblemError(f"{name}: no such file; give the path of a Python file that defines a Problem")
     module = _load_module(path)
-    found = {
-        key: value
-        for key, value in vars(module).items()
-        if inspect.isclass(value) and issubclass(value, Problem) and value.__module__ == module.__name__
-        and not inspect.isabstract(value)
-    }  # fmt: skip
+    found = {key: value for key, value in vars(module).items() if _is_complete(value, module)}
     if wanted and wanted not in found:
         raise ProblemError(f"{name} defines no problem class {wanted!r}; it has: {', '.join(found) or 'none'}")
     if not found:
@@ -84,6 +79,17 @@ def _from_file(reference: str) -> type[Problem[Any, Any]]:
             f"{name} defines several problems ({', '.join(found)}): choose one as {name}:{next(iter(found))}"
         )
     return _checked(found[wanted or next(iter(found))], name)
+
+
+def _is_complete(value: object, module: ModuleType) -> bool:
+    """Whether it is a problem class of this module, with a name and without abstract methods."""
+    return (
+        inspect.isclass(value)
+        and issubclass(value, Problem)
+        and value.__module__ == module.__name__
+        and isinstance(getattr(value, "name", None), str)
+        and not inspect.isabstract(value)
+    )
 
 
 def _load_module(path: Path) -> ModuleType:
@@ -107,6 +113,4 @@ def _load_module(path: Path) -> ModuleType:
 def _checked(loaded: object, reference: str) -> type[Problem[Any, Any]]:
     if not (inspect.isclass(loaded) and issubclass(loaded, Problem)):
         raise ProblemError(f"problem {reference!r} is no subclass of evolve.Problem but {loaded!r}")
-    if not isinstance(getattr(loaded, "name", None), str):
-        raise ProblemError(f"problem class {loaded.__name__} needs a class attribute `name`")
     return loaded

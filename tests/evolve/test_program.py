@@ -245,7 +245,8 @@ def test_tuned_values_are_written_into_the_text() -> None:
 
 def test_values_are_written_where_the_defaults_stand() -> None:
     source = (
-        "X = 'é'; Y = 2\ndef order(on_hand, pipeline, *, v: Real(0, 9) = 1.0, w: Real(-1, 1, size=2) = (\n    0.5,  # half\n    0.25,\n),"
+        "X = 'é'; Y = 2\ndef order(on_hand, pipeline, *, v: Real(0, 9) = 1.0, w: Real(-1, 1, size=2) = (\n"
+        "    0.5,  # half\n    0.25,\n),"
         " mode: Categorical('a', 'b') = 'a', n: Integer(0, 5) = 2 + 1):\n    return v\n"
     )
     program = read_program(source, "order", POSITIONAL)

@@ -172,7 +172,7 @@ def test_malformed_domains_are_refused(make: Callable[[], Domain]) -> None:
     ],
 )
 def test_values_outside_their_domain_are_refused(domain: Domain, value: Any) -> None:
-    with pytest.raises(SpaceError, match="^p "):
+    with pytest.raises(SpaceError, match=r"^p "):
         Parameter("p", domain, value)
 
 

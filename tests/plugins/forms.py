@@ -32,6 +32,7 @@ class Walk(Instance):
 
 class Settings(ProblemSettings):
     memory: int = 0
+    grouped: bool = False
     fail: str = ""
 
 
@@ -64,7 +65,7 @@ class Track(Problem):
     def instances(self, split, seed):
         rng = np.random.default_rng([seed, len(split)])
         return [
-            Walk(key=f"{split}-{number}", group="ab"[number % 2], steps=tuple(rng.normal(size=PERIODS).tolist()))
+            Walk(key=f"{split}-{number}", group="ab"[number % 2] if self.settings.grouped else "", steps=tuple(rng.normal(size=PERIODS).tolist()))
             for number in range(6)
         ]
 

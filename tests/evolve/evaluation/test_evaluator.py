@@ -138,7 +138,7 @@ def test_tuning_finds_the_best_gain_and_counts_evaluations(evaluators, form):
 
 
 def test_parameters_per_group(evaluators):
-    evaluator = evaluators("Blocks")
+    evaluator = evaluators("Blocks", grouped=True)
     tuning = TuningSettings(vectors=40, per="group", racing=False)
     result = evaluator.run(TuneTask(source=SOURCE, start={}, tuning=tuning, entropy=1, spawn_key=(1,)))
     assert set(result.values) == {"a", "b"}
