@@ -180,6 +180,8 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
         if isinstance(node.value, str):
             if len(node.value) > _MAX_STRING:
                 self.refuse(node, "constant", f"a text has more than {_MAX_STRING} characters: write a shorter one")
+            if not node.value.replace("\n", " ").replace("\t", " ").isprintable():
+                self.refuse(node, "constant", "a text with unseen characters is not allowed: delete them")
             if not set("%{}").isdisjoint(node.value):
                 self.refuse(
                     node, "format", "a text with %, { or } may stand only in `raise` or after `assert`: delete it"

@@ -129,6 +129,33 @@ def _overload_float(x):  # type: ignore[no-untyped-def]
     return number
 
 
+def _int(x: Any) -> Any:
+    """`int(x)`, as compiled code sees it."""
+    return int(x)
+
+
+@overload(_int, jit_options=_INLINE)
+def _overload_int(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, types.Float):
+
+        def whole(x):  # type: ignore[no-untyped-def]
+            if not abs(x) < _TOO_LARGE:
+                raise ValueError
+            return int(x)
+
+    elif isinstance(x, types.Boolean):
+
+        def whole(x):  # type: ignore[no-untyped-def]
+            return 1 if x else 0
+
+    else:
+
+        def whole(x):  # type: ignore[no-untyped-def]
+            return int(x)
+
+    return whole
+
+
 def _any(values: Any) -> Any:
     """`any(values)`, as compiled code sees it."""
     return any(values)
@@ -241,7 +268,7 @@ MATH: dict[str, Callable[..., Any]] = {
 """Guarded functions by their name in `math`."""
 
 BUILTINS: dict[str, Callable[..., Any]] = {
-    "int": _whole(int),
+    "int": _int,
     "float": _float,
     "any": _any,
     "all": _all,

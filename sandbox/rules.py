@@ -45,7 +45,6 @@ class Rules(ExpressionRules):
     # -- the module
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        node.body = [statement for statement in node.body if not _is_main_guard(statement)]
         for statement in node.body:
             self._check_level(statement)
         self.node_contents_visit(node)
@@ -254,14 +253,3 @@ class Rules(ExpressionRules):
 
     def visit_With(self, node: ast.With) -> NoReturn:
         self.refuse(node, "statement", "`with` is not allowed: nothing here needs closing")
-
-
-def _is_main_guard(node: ast.stmt) -> bool:
-    """`if __name__ == "__main__":` — never true here, so it is dropped."""
-    return (
-        isinstance(node, ast.If)
-        and isinstance(node.test, ast.Compare)
-        and isinstance(node.test.left, ast.Name)
-        and node.test.left.id == "__name__"
-        and not node.orelse
-    )

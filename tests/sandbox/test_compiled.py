@@ -47,7 +47,8 @@ math.floor(x)|math.ceil(x)|math.trunc(x)|int(x)|round(x)|round(x,1)|math.floor(1
 float(int(x)//2)|int(x)%3|(-7)//(int(x)-20)|min(x,1)|max(0,x)|x if x > 0 else 0|int(x)**2|2**int(abs(x))
 math.hypot(x,1.0)|math.atan2(x,1.0)|math.copysign(1.0,x)|math.erf(x)|math.degrees(x)|np.sqrt(abs(x))|np.exp(x)
 np.clip(x,-1.0,1.0)|np.clip(x,-1,1)|np.sign(x)|np.maximum(x,0.0)|np.abs(x)|float(x>0)|float("2.5")
-1.0 if any([x>0,x>5]) else 0.0|1.0 if all([x>0,x<5]) else 0.0|(-2)**int(x)|x//2|x%2|int(x)/3|float(int(x))
+1.0 if any([x>0,x>5]) else 0.0|1.0 if all([x>0,x<5]) else 0.0|(-2)**int(x)
+int(x>0)|int(int(x))|float(int(x>0)+int(x<1))|sum([x>0,x<1])|x//2|x%2|int(x)/3|float(int(x))
 """
 EXPRESSIONS = ARITHMETIC.strip().replace("\n", "|").split("|")
 

@@ -10,7 +10,7 @@ from sandbox import Child, Refused, Sandbox, check_program
 ROWS, INSTANCES = 48, 4
 VECTOR, INSTANCE = np.arange(ROWS) % 3, np.arange(ROWS) % INSTANCES
 
-REFUSED = {"debug-print", "hasattr-check"}
+REFUSED = {"debug-print", "hasattr-check", "main-guard"}
 """Refused, with good advice."""
 
 PLAIN = {"try-except", "dictionary", "isinstance", "polyfit-trend", "next-generator", "sorted-key", "equal-allocation"}

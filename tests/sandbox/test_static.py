@@ -50,6 +50,8 @@ REFUSED = [
     ("dtype", ["return x.astype(float, 'C')"], "takes one type"),
     ("constant", ["return 1j"], "real numbers"),
     ("constant", ["return b'x'"], "real numbers"),
+    ("constant", ["z = '\\u202e'", "return 1.0"], "delete them"),
+    ("constant", ["z = '\\x00'", "return 1.0"], "delete them"),
     ("constant", [f"return {'a' * 201!r}"], "shorter"),
     ("format", ["z = f'{y}'", "return 1.0"], "raise"),
     ("format", ["return '%d' % 3"], "raise"),
@@ -108,6 +110,7 @@ MODULE_LEVEL = [
     "for i in range(3):\n    pass",
     "while True:\n    pass",
     "if True:\n    z = 1",
+    "if __name__ == '__main__':\n    pass",
     "try:\n    z = 1\nexcept Exception:\n    pass",
     "with np:\n    pass",
     "assert True",
@@ -198,9 +201,6 @@ H = A if A > 0 else 2
 
 def f(x, y):
     return A
-
-if __name__ == '__main__':
-    print(f(1, 2))
 """
     check_program(source, LAYOUT)
 
