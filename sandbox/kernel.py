@@ -75,24 +75,32 @@ def _first_line(error: Exception) -> str:
 
 
 def _expanded_size(tree: ast.Module) -> int:
-    """Nodes of the program with every call of its functions replaced by the function's body.
+    """Nodes of the program with every use of its names replaced by what they stand for.
 
     Raises:
-        CompileFailed: if a function can reach itself: compiled recursion has no limit but the stack.
+        CompileFailed: if a name can reach itself: compiled recursion has no limit but the stack.
     """
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    bodies: dict[str, list[ast.AST]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            bodies.setdefault(node.name, []).append(node)
+        elif isinstance(node, ast.Assign) and node in tree.body:  # another name for a function, or a lambda
+            for target in node.targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        bodies.setdefault(name.id, []).append(node.value)
     sizes: dict[str, int] = {}
 
     def size(name: str, around: tuple[str, ...]) -> int:
         if name in around:
             raise CompileFailed(f"`{name}` calls itself")
         if name not in sizes:
-            nodes = list(ast.walk(functions[name]))
-            used = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in functions]
+            nodes = [node for body in bodies[name] for node in ast.walk(body)]
+            used = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in bodies]
             sizes[name] = len(nodes) + sum(size(other, (*around, name)) for other in used)
         return sizes[name]
 
-    return sum(size(name, ()) for name in functions)
+    return sum(size(name, ()) for name in bodies)
 
 
 # -- the program's functions, for numba
@@ -102,7 +110,11 @@ def _namespace(loaded: Loaded, *, inline: bool) -> dict[str, Any]:
     assert loaded.tree is not None
     tree = Rewriting(Survey.of(loaded.tree)).visit(copy.deepcopy(loaded.tree))
     module = compile(ast.fix_missing_locations(tree), SOURCE_NAME, "exec", dont_inherit=True)
-    codes = {code.co_name: code for code in module.co_consts if isinstance(code, CodeType)}
+    codes: dict[tuple[str, int], CodeType | None] = {}
+    for code in module.co_consts:
+        if isinstance(code, CodeType):
+            place = (code.co_name, code.co_firstlineno)
+            codes[place] = None if place in codes else code  # None: two lambdas on one line cannot be told apart
     namespace: dict[str, Any] = dict(NAMESPACE)
     for name, value in loaded.namespace.items():
         if name == "__builtins__":
@@ -114,10 +126,12 @@ def _namespace(loaded: Loaded, *, inline: bool) -> dict[str, Any]:
     return namespace
 
 
-def _function(plain: FunctionType, codes: dict[str, CodeType], namespace: dict[str, Any]) -> FunctionType:
-    code = codes.get(plain.__name__)
+def _function(
+    plain: FunctionType, codes: dict[tuple[str, int], CodeType | None], namespace: dict[str, Any]
+) -> FunctionType:
+    code = codes.get((plain.__name__, plain.__code__.co_firstlineno))
     if code is None:
-        raise CompileFailed(f"`{plain.__name__}` is not defined by `def` at module level")
+        raise CompileFailed(f"`{plain.__name__}` is not one of the functions defined at module level")
     function = FunctionType(code, namespace, plain.__name__)
     keyword_only = plain.__kwdefaults__ or {}
     names = code.co_varnames[plain.__code__.co_argcount : code.co_argcount]

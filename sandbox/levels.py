@@ -9,26 +9,17 @@ from dataclasses import dataclass
 
 
 class Mechanism(enum.IntFlag):
-    """One wall, present or not."""
+    """One wall, present or not; what each is for stands in `_TEXTS`."""
 
     FORK = 1
-    """children are forked from a process without secrets"""
     RLIMITS = 2
-    """the kernel bounds memory, processor time, files and processes"""
     NO_NEW_PRIVILEGES = 4
-    """no program started from a child could gain rights"""
     SECCOMP = 8
-    """a filter on system calls"""
     LANDLOCK = 16
-    """a second wall around files, sockets and signals"""
     UNPRIVILEGED = 32
-    """children do not run as root"""
     SEALED_MEMORY = 64
-    """a child can neither resize shared memory nor write its inputs"""
     PARENT_DEATH = 128
-    """children die with the process that forked them, whatever it dies of"""
     PIDFD = 256
-    """a child is killed by a handle that cannot mean another process"""
 
 
 class Level(enum.StrEnum):
@@ -69,17 +60,33 @@ NEEDED = {
 }
 """What each level takes."""
 
-_REMEDY = {
-    Mechanism.FORK: "run on Linux or macOS",
-    Mechanism.RLIMITS: "run on Linux; on macOS memory is not bounded by the kernel, so watch it",
-    Mechanism.NO_NEW_PRIVILEGES: "run on Linux",
-    Mechanism.SECCOMP: "run on 64-bit Linux (x86-64 or AArch64) whose container does not forbid seccomp",
-    Mechanism.LANDLOCK: "use Linux 5.13 or newer with Landlock in the boot option lsm=",
-    Mechanism.UNPRIVILEGED: "run as an ordinary user, or let the container keep the capabilities SETUID and SETGID",
-    Mechanism.SEALED_MEMORY: "use Linux 5.1 or newer",
-    Mechanism.PARENT_DEATH: "run on Linux",
-    Mechanism.PIDFD: "use Linux 5.3 or newer",
+_TEXTS = {
+    Mechanism.FORK: ("children are forked from a process without secrets", "run on Linux or macOS"),
+    Mechanism.RLIMITS: (
+        "the kernel bounds memory, processor time, files and processes",
+        "run on Linux; on macOS memory is not bounded by the kernel, so watch it",
+    ),
+    Mechanism.NO_NEW_PRIVILEGES: ("nothing that a child starts could gain rights", "run on Linux"),
+    Mechanism.SECCOMP: (
+        "a filter on system calls",
+        "run on 64-bit Linux (x86-64 or AArch64), in a container that does not forbid seccomp",
+    ),
+    Mechanism.LANDLOCK: (
+        "a second wall around files, sockets and signals",
+        "use Linux 5.13 or newer, with landlock in the boot option lsm=",
+    ),
+    Mechanism.UNPRIVILEGED: (
+        "children do not run as root",
+        "run as an ordinary user, or let the container keep the capabilities SETUID and SETGID",
+    ),
+    Mechanism.SEALED_MEMORY: (
+        "a child can neither resize shared memory nor write its inputs",
+        "use Linux 5.1 or newer",
+    ),
+    Mechanism.PARENT_DEATH: ("children die with the process that forked them", "run on Linux"),
+    Mechanism.PIDFD: ("a child is killed by a handle that cannot mean another process", "use Linux 5.3 or newer"),
 }
+"""Purpose of each wall, and what to do if it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,19 +119,6 @@ class Report:
     mechanisms: tuple[Wall, ...]
 
 
-_PURPOSE = {
-    Mechanism.FORK: "children are forked from a process without secrets",
-    Mechanism.RLIMITS: "the kernel bounds memory, processor time, files and processes",
-    Mechanism.NO_NEW_PRIVILEGES: "nothing that a child starts could gain rights",
-    Mechanism.SECCOMP: "a filter on system calls",
-    Mechanism.LANDLOCK: "a second wall around files, sockets and signals",
-    Mechanism.UNPRIVILEGED: "children do not run as root",
-    Mechanism.SEALED_MEMORY: "a child can neither resize shared memory nor write its inputs",
-    Mechanism.PARENT_DEATH: "children die with the process that forked them",
-    Mechanism.PIDFD: "a child is killed by a handle that cannot mean another process",
-}
-
-
 def level_of(mechanisms: Mechanism) -> Level:
     """The strongest level that these mechanisms reach."""
     return max(
@@ -137,9 +131,9 @@ def report_of(mechanisms: Mechanism) -> Report:
     walls = tuple(
         Wall(
             name=(mechanism.name or "").lower().replace("_", "-"),
-            purpose=_PURPOSE[mechanism],
+            purpose=_TEXTS[mechanism][0],
             present=mechanism in mechanisms,
-            remedy="" if mechanism in mechanisms else _REMEDY[mechanism],
+            remedy="" if mechanism in mechanisms else _TEXTS[mechanism][1],
         )
         for mechanism in Mechanism
     )

@@ -1,5 +1,6 @@
 """The compiled loop: agreement with the plain one, rows that surprise, programs that stay plain, and why."""
 
+import ast
 from typing import Any
 
 import numpy as np
@@ -207,6 +208,31 @@ def test_module_constants_are_there(sandbox: Sandbox) -> None:
     assert not note
 
 
+def test_functions_of_one_name_are_told_apart(sandbox: Sandbox) -> None:
+    source = """
+A = lambda v: v + 1.0
+B = lambda v: v * 10.0
+def g(v):
+    return v + 100.0
+FIRST = g
+def g(v):
+    return v + 1000.0
+def f(x, *, a=1.0):
+    return A(x) + B(x) + FIRST(x) + g(x)
+"""
+    compiled, plain, note = both(sandbox, source, X, {"x": VALUES})
+    agree(compiled, plain)
+    assert not note
+    np.testing.assert_allclose(plain.actions, 13.0 * VALUES + 1101.0)
+
+
+def test_two_lambdas_on_a_line_stay_plain(sandbox: Sandbox) -> None:
+    source = "A, B = (lambda v: v + 1.0), (lambda v: v * 10.0)\ndef f(x, *, a=1.0):\n    return A(x) + B(x)\n"
+    compiled, plain, note = both(sandbox, source, X, {"x": VALUES})
+    agree(compiled, plain)
+    assert "not one of the functions" in note
+
+
 def test_no_state_in_compiled_constants(sandbox: Sandbox) -> None:
     source = "B = np.zeros(3)\ndef f(x, *, a=1.0):\n    B[0] += 1.0\n    return B[0]\n"
     compiled, plain, _ = both(sandbox, source, X, {"x": VALUES})
@@ -226,9 +252,24 @@ def test_a_compiler_that_takes_too_long_costs_the_program_nothing(sandbox: Sandb
         assert child.call({"x": np.array([1.0, 2.0])}).error is None
 
 
-def test_calls_are_expanded_only_so_far() -> None:
-    import ast
+@pytest.mark.parametrize(
+    "source",
+    [
+        "A = lambda n: 1.0 if n <= 0 else A(n - 1)\ndef f(x, n):\n    return A(n)\n",
+        "def g(n):\n    return 1.0 if n <= 0 else H(n - 1)\nH = g\ndef f(x, n):\n    return g(n)\n",
+        "def f(x, n):\n    def g(k):\n        return 1.0 if k <= 0 else g(k - 1)\n    return g(n)\n",
+    ],
+)
+def test_recursion_by_other_names_stays_plain(sandbox: Sandbox, source: str) -> None:
+    """Compiled, it would end the process at the bottom of the stack."""
+    arrays = {"x": np.zeros((3, 5)), "n": np.array([1, 100, 100_000])}
+    compiled, plain, note = both(sandbox, source, PAIR, arrays)
+    agree(compiled, plain)
+    assert note
+    assert plain.status.tolist() == [0, 0, Status.RAISED]
 
+
+def test_calls_are_expanded_only_so_far() -> None:
     def chain(depth: int) -> ast.Module:
         lines = ["def f0(x):\n    return x\n"]
         lines += [f"def f{i}(x):\n    return {' + '.join([f'f{i - 1}(x)'] * 10)}\n" for i in range(1, depth + 1)]
