@@ -51,18 +51,18 @@ def drop_root() -> bool:
     return True
 
 
-def die_with_parent(parent: int) -> bool:
-    """Ask the kernel to kill this process when the thread that forked it ends. Returns whether that works here.
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when the thread that forked it ends.
 
     Args:
         parent: process id of the parent; if it is gone already, this process ends.
+
+    Raises:
+        OSError: where no kernel does that.
     """
-    if not LINUX:
-        return False
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    return True
 
 
 def hide() -> None:
@@ -80,7 +80,7 @@ def prepare(wanted: Mechanism, socket: int) -> None:
         landlock.version()
 
 
-def lock_down(wanted: Mechanism, bounds: Bounds, socket: int, *, compiling: bool) -> Mechanism:
+def lock_down(wanted: Mechanism, bounds: Bounds, socket: int, *, compiling: bool) -> None:
     """Put up every wall of `wanted`, for good.
 
     Args:
@@ -88,9 +88,6 @@ def lock_down(wanted: Mechanism, bounds: Bounds, socket: int, *, compiling: bool
         bounds: limits on resources.
         socket: the one descriptor that stays usable.
         compiling: for a child that compiles; call `seal` when it is done.
-
-    Returns:
-        The walls that stand now.
 
     Raises:
         OSError: if one cannot be put up; the process must then end.
@@ -104,8 +101,6 @@ def lock_down(wanted: Mechanism, bounds: Bounds, socket: int, *, compiling: bool
     _limit_resources(memory, bounds.cpu_seconds, files=Mechanism.RLIMITS in wanted)
     if code:
         seccomp.install(code)
-    mine = Mechanism.NO_NEW_PRIVILEGES | Mechanism.LANDLOCK | Mechanism.RLIMITS | Mechanism.SECCOMP
-    return wanted & mine
 
 
 def seal(socket: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandbox import frames
-from sandbox.values import Dtype, Field, Layout
+from sandbox.values import Dtype, Layout
 
 DTYPES: dict[Dtype, np.dtype[Any]] = {
     "float": np.dtype(np.float64),
@@ -133,8 +133,3 @@ def view(buffer: Any, dtype: np.dtype[Any], offset: int, lengths: Sequence[int])
     """
     count = math.prod(lengths)
     return np.frombuffer(buffer, dtype=dtype, count=count, offset=offset).reshape(lengths)
-
-
-def fields_with_slots(layout: Layout, placement: Placement) -> list[tuple[Field, Slot]]:
-    """Each argument with its place."""
-    return list(zip(layout.fields, placement.slots[-len(layout.fields) :], strict=True)) if layout.fields else []
