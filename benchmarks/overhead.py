@@ -12,6 +12,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from archive import Archive, ProgramRecord
 from evolve.evaluation.pool import Pool
@@ -36,7 +37,8 @@ class Free(Problem):
 
     @property
     def signature(self):
-        return Signature(entry="rule", arguments=(Argument(name="x", meaning="a number"),), action=Action(meaning="a number"))
+        x = Argument(name="x", meaning="a number")
+        return Signature(entry="rule", arguments=(x,), action=Action(meaning="a number"))
 
     def seeds(self):
         return {"zero": "def rule(x):\\n    return 0.0"}
@@ -63,7 +65,7 @@ class Free:
     """Writes a new ten-line program each time."""
 
     name = "free"
-    operators = {"new": 1.0}
+    operators: ClassVar = {"new": 1.0}
 
     async def propose(self, request: Request) -> Proposal:
         """A program with the ticket's number in its literals."""
@@ -81,8 +83,9 @@ class Meter:
 
     def committed(self, record: ProgramRecord) -> None:
         """Called for every commit."""
-        if record.role == "ticket" and record.number + 1 in self.marks or record.name == "s0":
-            self.rows.append((record.number + 1 if record.role == "ticket" else 0, cpu_of_tree(), time.perf_counter()))
+        committed = record.number + 1 if record.role == "ticket" else 0
+        if committed in self.marks or record.name == "s0":
+            self.rows.append((committed, cpu_of_tree(), time.perf_counter()))
 
 
 def cpu_of_tree() -> float:
@@ -121,7 +124,7 @@ async def measure(marks: tuple[int, ...], jobs: int, folder: Path) -> tuple[Mete
         maximize=False,
         credit=Credit(weights=Free.operators),
         read=lambda source: read_program(source, signature.entry, signature.positional),
-        extract=lambda parent, child: [],
+        extract=lambda *_: [],
     )
     meter = Meter(marks, [])
     setup = Setup(problem=settings.problem, values={}, seed=0, limits=settings.limits)

@@ -243,19 +243,22 @@ def scipy_de(objective: Objective, start: Floats, seed: int, *, batch: int | Non
     """The differential evolution of scipy, vectorised, with a population of one batch."""
     from scipy.optimize import differential_evolution
 
-    first = np.random.default_rng(seed).random((batch or 16, objective.space.width))
+    rng = np.random.default_rng(seed)
+    first = rng.random((batch or 16, objective.space.width))
     first[0] = objective.space.to_unit(start)
-    differential_evolution(
-        lambda unit: objective.unit(unit.T),
-        [(0, 1)] * objective.space.width,
-        init=first,
-        vectorized=True,
-        updating="deferred",
-        polish=False,
-        maxiter=objective.budget,
-        tol=0,
-        rng=seed,
-    )
+    while True:  # it ends when all members have become one
+        differential_evolution(
+            lambda unit: objective.unit(unit.T),
+            [(0, 1)] * objective.space.width,
+            init=first,
+            vectorized=True,
+            updating="deferred",
+            polish=False,
+            maxiter=objective.budget,
+            tol=0,
+            rng=rng,
+        )
+        first = rng.random(first.shape)
 
 
 def nelder_mead(objective: Objective, start: Floats, seed: int) -> None:

@@ -149,6 +149,7 @@ class Child:
         self._rows, self._instances = rows, instances
         self._shapes.clear()
         self._shape = None
+        self._connection.near()
         code = self._step(self.limits.start_seconds)
         if code == Code.READY_PLAIN:
             self.compiled, self.note = False, printable(self._connection.text())
@@ -237,7 +238,6 @@ class Child:
     def _step(self, seconds: float) -> Code:
         self._sequence += 1
         self._connection.limit(seconds)
-        self._words[frames.SEQUENCE] = self._sequence
         try:
             return self._connection.step(self._sequence)
         except ChildFailed:

@@ -17,7 +17,7 @@ from sandbox import frames
 from sandbox.errors import ChildFailed, Kind
 from sandbox.frames import TOKEN, Code, printable
 from sandbox.launch import Zygote
-from sandbox.waiting import Spinner
+from sandbox.nearness import Nearness
 
 _NAMED_REASONS: dict[str, tuple[Kind, str]] = {
     "SIGXCPU": ("cpu", "used up its processor time"),
@@ -45,7 +45,6 @@ class Connection(ABC):
     def __init__(self, outputs: memoryview) -> None:
         self.answer = outputs[: frames.HEADER_BYTES].cast("q")
         self.text_area = outputs[frames.TEXT_OFFSET : frames.TEXT_OFFSET + frames.TEXT_BYTES]
-        self.spinner = Spinner(self.answer, frames.DONE_SEQUENCE, self._read)
 
     @abstractmethod
     def send(self, data: bytes) -> None:
@@ -64,6 +63,10 @@ class Connection(ABC):
         """Set how long `_read` may wait."""
 
     @abstractmethod
+    def near(self) -> None:
+        """Calls are about to come: keep the child close, where that helps."""
+
+    @abstractmethod
     def fail(self, kind: Kind | None, detail: str) -> ChildFailed:
         """Kill the child and describe what happened; with kind None, as its end tells."""
 
@@ -75,7 +78,6 @@ class Connection(ABC):
         """Release the shared memory, so that it can be unmapped at once rather than when it is collected."""
         self.answer.release()
         self.text_area.release()
-        del self.spinner  # it holds a method of this object
 
     def receive(self, sequence: int) -> Code:
         """The end of the step that carries `sequence`.
@@ -89,7 +91,7 @@ class Connection(ABC):
         """Ask for a step and wait for its end, as `receive` does."""
         token = TOKEN.pack(sequence, Code.DONE)
         self.send(token)
-        frame = self.spinner.wait(sequence)
+        frame = self._read()
         return Code.DONE if frame == token else self._understand(sequence, frame)
 
     def _understand(self, sequence: int, frame: bytes) -> Code:
@@ -128,6 +130,11 @@ class ZygoteConnection(Connection):
         self.descriptor = line.fileno()
         self.seconds = 0.0
         self.open = True
+        self.nearness = Nearness(pid)
+
+    def near(self) -> None:
+        """Move the child to the processor that its parent runs on."""
+        self.nearness.start()
 
     def limit(self, seconds: float) -> None:
         """Set how long an answer may take."""
@@ -148,6 +155,11 @@ class ZygoteConnection(Connection):
             raise self.fail(None, "") from None
         except BlockingIOError:
             raise self.fail("timeout", f"took nothing in for {self.seconds:g} s") from None
+
+    def step(self, sequence: int) -> Code:
+        """Ask for a step and wait for its end; see `Connection.step`."""
+        self.nearness.call()
+        return super().step(sequence)
 
     def _read(self) -> bytes:
         try:

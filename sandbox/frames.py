@@ -73,14 +73,14 @@ TEXT_OFFSET = 1024
 TEXT_BYTES = 2048
 
 # words of the inputs' header, 8 bytes each
-SEQUENCE, OPERATION, EPOCH, ROWS, INSTANCES, VECTORS, SHARED, SLOTS = 0, 1, 2, 3, 4, 5, 6, 8
+OPERATION, EPOCH, ROWS, INSTANCES, VECTORS, SHARED, SLOTS = 0, 1, 2, 3, 4, 5, 8
 SAME_VECTOR, SAME_INSTANCE = 1, 2
 """Bits of SHARED: all rows use the only vector; all belong to the only instance."""
 SLOT_WORDS = 6
 """Per argument: where it lies, then its lengths."""
 
 # words of the outputs' header
-DONE_SEQUENCE, FAILED_ROWS, TEXT_LENGTH = 0, 1, 2
+FAILED_ROWS, TEXT_LENGTH = 0, 1
 
 MAX_DIMENSIONS = SLOT_WORDS - 1
 MAX_SLOTS = (HEADER_BYTES // 8 - SLOTS) // SLOT_WORDS

@@ -27,7 +27,6 @@ from sandbox.lockdown import Bounds, seal
 from sandbox.placement import DTYPES, Placement, Slot, place, view
 from sandbox.rows import Block, PlainRows
 from sandbox.values import Layout, layout_from_json
-from sandbox.waiting import Spinner
 
 _MAX_SHAPES = 64
 _COMPARED = 32
@@ -75,7 +74,6 @@ class Line:
         self.header = memoryview(inputs)[: frames.HEADER_BYTES].cast("q")
         self.answer = memoryview(outputs)[: frames.HEADER_BYTES].cast("q")
         self.text = memoryview(outputs)[frames.TEXT_OFFSET : frames.TEXT_OFFSET + frames.TEXT_BYTES]
-        self.spinner = Spinner(self.header, frames.SEQUENCE, self._token)
 
     def read(self, size: int) -> bytes:
         """Exactly `size` bytes.
@@ -83,7 +81,7 @@ class Line:
         Raises:
             HungUp: at the end of the line.
         """
-        data = b""
+        data = os.read(self.reader, size)
         while len(data) < size:
             part = os.read(self.reader, size - len(data))
             if not part:
@@ -98,27 +96,21 @@ class Line:
         return received
 
     def say(self, sequence: int, code: Code, text: str = "") -> None:
-        """End a step: text first, then the word that a spinning parent watches, then a frame that wakes it."""
+        """End a step: what it says in shared memory first, then the frame that wakes the parent."""
         if text:
             data = text.encode("utf-8", "replace")[: frames.TEXT_BYTES]
             self.text[: len(data)] = data
             self.answer[frames.TEXT_LENGTH] = len(data)
-        self.answer[frames.DONE_SEQUENCE] = sequence
         os.write(self.writer, frames.TOKEN.pack(sequence, code))
 
-    def next_step(self, sequence: int) -> None:
-        """Wait for the parent's next request, which carries `sequence`.
+    def next_step(self) -> int:
+        """Wait for the parent's next request; returns its sequence number.
 
         Raises:
             HungUp: at the end of the line.
         """
-        self.spinner.wait(sequence)
-
-    def _token(self) -> bytes:
-        token = os.read(self.reader, frames.TOKEN.size)
-        if len(token) < frames.TOKEN.size:
-            raise HungUp
-        return token
+        sequence: int = frames.TOKEN.unpack(self.read(frames.TOKEN.size))[0]
+        return sequence
 
 
 class Answering:
@@ -243,10 +235,8 @@ def _live(line: Line, order: Order) -> None:
 
 
 def _answer_forever(line: Line, answering: Answering) -> None:
-    sequence = 0
     while True:
-        sequence += 1
-        line.next_step(sequence)
+        sequence = line.next_step()
         if line.header[frames.OPERATION] == Operation.CALL:
             failed, text = answering.call()
             line.answer[frames.FAILED_ROWS] = failed

@@ -11,6 +11,7 @@ if _libc is not None:
     _libc.prctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong, ctypes.c_ulong]
     _libc.prctl.restype = ctypes.c_int
     _libc.syscall.restype = ctypes.c_long
+_sched_getcpu = getattr(_libc, "sched_getcpu", None)
 
 
 def _checked(result: int) -> int:
@@ -29,6 +30,12 @@ def prctl(option: int, first: int = 0, second: int = 0) -> int:
     if _libc is None:
         raise OSError("prctl exists on Linux only")
     return _checked(_libc.prctl(option, first, second, 0, 0))
+
+
+def current_processor() -> int | None:
+    """The processor that this thread runs on just now, or None if the system does not tell."""
+    number: int = _sched_getcpu() if _sched_getcpu is not None else -1
+    return number if number >= 0 else None
 
 
 def syscall(number: int, first: int = 0, second: int = 0, third: int = 0) -> int:

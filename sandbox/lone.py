@@ -55,6 +55,9 @@ class LoneConnection(Connection):
         self.late = False
         self.open = True
 
+    def near(self) -> None:
+        """Nothing to do: a process per program is not for speed."""
+
     def limit(self, seconds: float) -> None:
         """Set how long an answer may take."""
         self.seconds = seconds

@@ -37,7 +37,9 @@ def test_arrows_point_one_way(package):
             if top in PACKAGES:
                 assert top in ALLOWED[package], f"{path} imports {module}"
             if package == "problems" and top == "evolve":
-                assert module in {"evolve", "evolve.problem"}, f"{path} imports {module}: plug-ins use the contract only"
+                assert module in {"evolve", "evolve.problem"}, (
+                    f"{path} imports {module}: plug-ins use the contract only"
+                )
 
 
 def loaded_by(code):

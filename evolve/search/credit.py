@@ -50,7 +50,9 @@ class Credit:
     def shares(self) -> Mapping[str, float]:
         """Probability of each choice."""
         means = np.array([self.mean(name) for name in self.weights])
-        share = (self.floor / len(means) + (1.0 - self.floor) * means / means.sum()) * np.array([*self.weights.values()])
+        share = (self.floor / len(means) + (1.0 - self.floor) * means / means.sum()) * np.array(
+            [*self.weights.values()]
+        )
         return dict(zip(self.weights, (share / share.sum()).tolist(), strict=True))
 
     def draw(self, rng: np.random.Generator) -> str:

@@ -4,6 +4,7 @@ Its parametrisation is used as it is meant (`Log`, integer casting, `Choice`), s
 it changes. One optimizer per group; a batch is that many candidates in flight.
 """
 
+import gc
 import random
 import threading
 import warnings
@@ -25,6 +26,9 @@ GOOD = ("DE", "TwoPointsDE", "OnePlusOne", "DiscreteOnePlusOne", "DiscreteLengle
 
 UNFIT = (ImportError, ValueError, TypeError, ZeroDivisionError, AssertionError)
 """What its methods raise where a package is missing or a space, a budget or a number of vectors in flight is not theirs."""
+
+ENDS_WITHIN = 5.0
+"""Seconds that a thread which was told to stop may take."""
 
 
 class Nevergrad(BatchTuner):
@@ -87,12 +91,25 @@ class Nevergrad(BatchTuner):
                 candidates = [self._optimizers[group].ask() for _ in range(count)]
             except UNFIT as error:
                 raise self._refuse(str(error)) from error
-        stray = [t for t in threading.enumerate() if t not in before and type(t).__name__ == "_MessagingThread"]
+        self._check_threads(before)
+        return candidates
+
+    def _check_threads(self, before: set[threading.Thread]) -> None:
+        """See that no thread outlives an `ask`: one that waits for a score keeps the process from ending."""
+
+        def started() -> list[threading.Thread]:
+            return [t for t in threading.enumerate() if t not in before and type(t).__name__ == "_MessagingThread"]
+
+        if not started():
+            return
+        gc.collect()  # one that served a search within the search is told to stop when that is collected
+        for thread in started():
+            thread.join(ENDS_WITHIN)
+        stray = started()
         for thread in stray:
-            thread.stop()  # type: ignore[attr-defined]  # a thread of nevergrad: it waits for a score until told to stop
+            thread.stop()  # type: ignore[attr-defined]  # a class of nevergrad's
         if stray:
             raise self._refuse("it started a background thread that keeps the process from ending")
-        return candidates
 
     def _learn(self, unit: Floats, scores: Floats) -> None:
         del unit

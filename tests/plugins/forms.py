@@ -65,8 +65,8 @@ class Track(Problem):
     def instances(self, split, seed):
         rng = np.random.default_rng([seed, len(split)])
         return [
-            Walk(key=f"{split}-{number}", group="ab"[number % 2] if self.settings.grouped else "", steps=tuple(rng.normal(size=PERIODS).tolist()))
-            for number in range(6)
+            Walk(key=f"{split}-{number}", group=group, steps=tuple(rng.normal(size=PERIODS).tolist()))
+            for number, group in enumerate(["a", "b"] * 3 if self.settings.grouped else [""] * 6)
         ]
 
     @property

@@ -56,9 +56,7 @@ def test_metrics(bundled: Inventory, run_rule: Run) -> None:
     for row, outcome in enumerate(outcomes):
         metrics = outcome.metrics
         assert set(metrics) == {"cost", "stock", "short", "fill_rate", "cover", "orders", "order_spread"}
-        assert metrics["cost"] == pytest.approx(
-            metrics["stock"] + 100 * metrics["short"] + 100 * metrics["orders"]
-        )
+        assert metrics["cost"] == pytest.approx(metrics["stock"] + 100 * metrics["short"] + 100 * metrics["orders"])
         assert metrics["stock"] == pytest.approx(seen.stock[:, row].mean())
         assert metrics["orders"] == pytest.approx((seen.order[:, row] > 0).mean())
         assert 0 <= metrics["fill_rate"] <= 1

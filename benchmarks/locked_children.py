@@ -1,6 +1,6 @@
 """What the sandbox costs: start, call, kill, throughput; and whether anything grows over thousands of children.
 
-    python benchmarks/sandbox.py [--quick] [--soak N]
+    python benchmarks/locked_children.py [--quick] [--soak N]
 
 Every figure is a minimum or a median over several runs, as said beside it: the machine may be busy with other things.
 """
