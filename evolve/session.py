@@ -67,12 +67,14 @@ class Session:
         jobs: worker processes; the result does not depend on it.
         observer: told of progress.
         weak_sandbox: run even where the machine cannot isolate programs by process.
+        memory_mb: what the programs of all workers may use together; None: three quarters of the machine.
     """
 
     archive: Archive
     jobs: int
     observer: Observer
     weak_sandbox: bool = False
+    memory_mb: int | None = None
 
     def start(self, settings: RunSettings) -> Result:
         """Start a run and see it to its end.
@@ -143,7 +145,7 @@ class Session:
         state: SearchState,
         proposer: Proposer,
     ) -> Finals | None:
-        async with Pool(_setup(settings, weak_sandbox=self.weak_sandbox), self.jobs) as pool:
+        async with Pool(self._setup(settings), self.jobs) as pool:
             self.observer.started(run, settings, state)
             engine = Engine(
                 problem=problem,
@@ -166,22 +168,22 @@ class Session:
             finally:
                 beating.cancel()
 
+    def _setup(self, settings: RunSettings) -> Setup:
+        return Setup(
+            problem=settings.problem,
+            values=settings.set,
+            seed=settings.seed,
+            limits=settings.limits,
+            compile=settings.compile,
+            weak_sandbox=self.weak_sandbox,
+            memory_mb=self.memory_mb,
+        )
+
     async def _beat(self, run: str) -> None:
         """Show that this process is alive even while one evaluation takes minutes."""
         while True:
             await asyncio.sleep(5.0)
             self.archive.beat(run)
-
-
-def _setup(settings: RunSettings, *, weak_sandbox: bool) -> Setup:
-    return Setup(
-        problem=settings.problem,
-        values=settings.set,
-        seed=settings.seed,
-        limits=settings.limits,
-        compile=settings.compile,
-        weak_sandbox=weak_sandbox,
-    )
 
 
 def _proposer(settings: RunSettings) -> Proposer:

@@ -138,16 +138,17 @@ def progress_line(state: SearchState | None, tickets: int, seconds: float) -> st
     """One line of progress."""
     if state is None:
         return ""
-    best, reference = state.champion, state.best_baseline()
+    best, reference = state.leader, state.best_baseline
     parts = [f"ticket {state.tickets}/{tickets}"]
     if best is not None:
-        parts.append(f"best {best.name} {best.validation:.5g} on validation")
+        parts.append(f"best {best.name}: train {best.score:.5g}, validation {best.validation:.5g}")
     if reference is not None:
-        parts.append(f"best baseline {reference[0]} {reference[1].validation:.5g}")
+        label, member = reference
+        parts.append(f"best baseline {label}: {member.score:.5g}, {member.validation:.5g}")
     parts.append(f"{state.evaluations / max(seconds, 1e-9):,.0f} evaluations/s")
     if 0 < state.tickets < tickets:
         parts.append(f"{seconds / state.tickets * (tickets - state.tickets):.0f} s left")
-    return ", ".join(parts)
+    return "; ".join(parts)
 
 
 class JsonDisplay(Display):

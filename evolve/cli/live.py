@@ -91,13 +91,12 @@ class LiveDisplay(PlainDisplay):
 
     def _scores(self, state: SearchState) -> RenderableType:
         text = Text()
-        best, reference = state.champion, state.best_baseline()
+        best = state.leader
         if best is not None:
-            text.append("best on validation ", style="dim").append(f"{best.validation:.5g}", style="bold green")
-            text.append(f" ({best.name})")
-        for label, member in sorted(state.baselines.items(), key=lambda item: state.loss(item[1].validation))[:4]:
-            style = "bold" if reference is not None and label == reference[0] else ""
-            text.append("  ·  ", style="dim").append(f"{label} {member.validation:.5g}", style=style)
+            text.append("train (validation)  ", style="dim").append(best.name)
+            text.append(f" {best.score:.5g}", style="bold green").append(f" ({best.validation:.5g})")
+        for label, member in sorted(state.baselines.items(), key=lambda item: state.loss(item[1].score))[:4]:
+            text.append("  ·  ", style="dim").append(f"{label} {member.score:.5g} ({member.validation:.5g})")
         rate = sum(count for _, count in self._recent) / RECENT_SECONDS
         saved = state.evaluations_saved / max(state.evaluations + state.evaluations_saved, 1)
         text.append(f"\n{rate:,.0f} evaluations/s, {state.evaluations:,} in all, {saved:.0%} saved by racing")

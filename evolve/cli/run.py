@@ -35,6 +35,12 @@ WeakOption = Annotated[
         "--allow-weak-sandbox", help="Run even where programs cannot be isolated from this machine (evolve doctor)."
     ),
 ]
+MemoryOption = Annotated[
+    int | None,
+    typer.Option(
+        "--memory-mb", min=64, help="Memory that all programs may use together. [default: 3/4 of the machine's]"
+    ),
+]
 
 ProblemArgument = Annotated[
     str | None, typer.Argument(help="Name of a problem (evolve problems), or a path to a Python file.")
@@ -86,6 +92,7 @@ def run(
     config: ConfigOption = None,
     archive: ArchiveOption = DEFAULT_ARCHIVE,
     jobs: JobsOption = None,
+    memory_mb: MemoryOption = None,
     out: OutOption = Path("evolve-out"),
     json_lines: JsonOption = False,
     allow_weak_sandbox: WeakOption = False,
@@ -106,7 +113,7 @@ def run(
     chosen = _settings(flags, settings or [], config)
 
     def work(store: "Archive", display: "Display") -> "Result":
-        session = _session(store, display, jobs, weak_sandbox=allow_weak_sandbox)
+        session = _session(store, display, jobs, memory_mb, weak_sandbox=allow_weak_sandbox)
         return session.start(chosen)
 
     _execute(work, archive, out=out, json_lines=json_lines, create=True)
@@ -116,6 +123,7 @@ def resume(
     name: Annotated[str, typer.Argument(metavar="RUN", help="A run's name, its beginning, or 'last'.")] = "last",
     archive: ArchiveOption = DEFAULT_ARCHIVE,
     jobs: JobsOption = None,
+    memory_mb: MemoryOption = None,
     out: OutOption = Path("evolve-out"),
     json_lines: JsonOption = False,
     allow_weak_sandbox: WeakOption = False,
@@ -123,17 +131,19 @@ def resume(
     """Go on with an interrupted RUN; it ends exactly as if it had not been interrupted."""
 
     def work(store: "Archive", display: "Display") -> "Result":
-        session = _session(store, display, jobs, weak_sandbox=allow_weak_sandbox)
+        session = _session(store, display, jobs, memory_mb, weak_sandbox=allow_weak_sandbox)
         return session.resume(name)
 
     _execute(work, archive, out=out, json_lines=json_lines, create=False)
 
 
-def _session(store: "Archive", display: "Display", jobs: int | None, *, weak_sandbox: bool) -> "Session":
+def _session(
+    store: "Archive", display: "Display", jobs: int | None, memory_mb: int | None, *, weak_sandbox: bool
+) -> "Session":
     from evolve.session import Session
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return Session(archive=store, jobs=jobs or cores, observer=display, weak_sandbox=weak_sandbox)
+    return Session(archive=store, jobs=jobs or cores, observer=display, weak_sandbox=weak_sandbox, memory_mb=memory_mb)
 
 
 def _settings(flags: dict[str, Any], assignments: list[str], config: Path | None) -> "RunSettings":

@@ -12,13 +12,14 @@ import numpy as np
 from evolve.errors import EvaluationError, EvolveError, ProgramError
 from evolve.evaluation.forms import Block, RowOutcomes, run_block
 from evolve.evaluation.layout import block_layout, child_limits
+from evolve.evaluation.memory import default_megabytes
 from evolve.evaluation.rows import Floats, Indices, Recorder
 from evolve.evaluation.tasks import Evaluation, ScoreTask, Setup, Status, Task, Tuned, TuneTask, Values
 from evolve.problem import Evidence, Instance, Outcome, Problem, Split
 from evolve.program import Program, read_program
 from evolve.registry import load_problem
 from evolve.space import Space
-from sandbox import Child, ChildFailed, Level, Limits, Refused, Sandbox
+from sandbox import Child, ChildFailed, Level, Limits, MemoryBudget, Refused, Sandbox, SandboxError
 
 COMPILE_FROM = 200_000
 """Row-steps per candidate from which compiling it pays: it costs about as much as that many plain steps."""
@@ -80,7 +81,8 @@ class Evaluator:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.problem: Problem[Any, Any] = load_problem(setup.problem, dict(setup.values))
-        self.sandbox = Sandbox(require=Level.LANGUAGE_ONLY if setup.weak_sandbox else Level.OS_PARTIAL)
+        required = Level.LANGUAGE_ONLY if setup.weak_sandbox else Level.OS_PARTIAL
+        self.sandbox = Sandbox(require=required, budget=_budget(setup))
         self.level = self.sandbox.level
         self._instances: dict[Split, Sequence[Instance]] = {}
 
@@ -102,7 +104,7 @@ class Evaluator:
         except ChildFailed as failure:
             status = _CHILD_STATUS.get(failure.kind, Status.CRASHED)
             evaluation = Evaluation(status=status, kind=failure.kind, reason=str(failure))
-        except EvolveError as error:
+        except (EvolveError, SandboxError) as error:
             evaluation = Evaluation(status=Status.EVALUATOR, reason=str(error))
         except Exception as error:  # noqa: BLE001 - a plug-in's own code may raise anything: it costs one evaluation
             reason = f"{self.problem.name} raised {type(error).__name__}: {error}"
@@ -290,6 +292,12 @@ def _outcomes(instances: Sequence[Instance], rows: RowOutcomes) -> dict[str, Out
         instance.key: Outcome(score=score, metrics={name: column[row] for name, column in columns.items()})
         for row, (instance, score) in enumerate(zip(instances, rows.score.tolist(), strict=True))
     }
+
+
+def _budget(setup: Setup) -> MemoryBudget | None:
+    if setup.memory_account is None:
+        return None
+    return MemoryBudget(setup.memory_account, setup.memory_mb or default_megabytes())
 
 
 def _batch(instances: int, groups: int) -> int | None:

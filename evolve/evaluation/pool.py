@@ -6,11 +6,14 @@ import pickle
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self
 
 from evolve.errors import EvaluationError
+from evolve.evaluation.echo import Echo, echo_pipe
+from evolve.evaluation.memory import memory_account
 from evolve.evaluation.tasks import Evaluation, Setup, Status, Task
 from evolve.evaluation.worker import ENVIRONMENT, HEADER
 
@@ -30,7 +33,9 @@ class _Worker:
     process: subprocess.Popen[bytes]
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    level: Any
+    echo: Echo
+    output: asyncio.ReadTransport
+    level: Any = None
 
     async def ask(self, message: Any) -> Any:
         await _send(self.writer, message)
@@ -40,6 +45,15 @@ class _Worker:
         self.writer.close()
         self.process.kill()
         self.process.wait()
+
+    async def last_words(self) -> str:
+        """Why it ended, as far as that can be told."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                while not self.output.is_closing():  # it has ended, so its output will
+                    await asyncio.sleep(0.01)
+        code = self.process.returncode
+        return f"exit code {code}: {self.echo.last_line}" if self.echo.last_line else f"exit code {code}"
 
 
 async def _send(writer: asyncio.StreamWriter, message: Any) -> None:
@@ -65,6 +79,7 @@ class Pool:
         self._setup, self._jobs = setup, jobs
         self._idle: asyncio.Queue[_Worker | None] = asyncio.Queue()
         self._workers: list[_Worker] = []
+        self._undo = ExitStack()
         self.level: Any = None
 
     async def __aenter__(self) -> Self:
@@ -74,6 +89,8 @@ class Pool:
             EvolveError: what kept a worker from loading the problem.
             sandbox.SandboxError: what kept it from starting its sandbox.
         """
+        account = self._undo.enter_context(memory_account())
+        self._setup = replace(self._setup, memory_account=account)
         try:
             for worker in await asyncio.gather(*(self._start() for _ in range(self._jobs))):
                 self._idle.put_nowait(worker)
@@ -92,6 +109,7 @@ class Pool:
         for worker in self._workers:
             worker.kill()
         self._workers.clear()
+        self._undo.close()
 
     async def submit(self, task: Task) -> Evaluation:
         """Run a task on the next free worker; a worker that dies or hangs costs this evaluation and is replaced."""
@@ -102,10 +120,10 @@ class Pool:
             async with asyncio.timeout(self._setup.limits.evaluation_seconds):
                 evaluation: Evaluation = await worker.ask(task)
         except TimeoutError:
-            evaluation = self._lost(worker, f"hung for {self._setup.limits.evaluation_seconds:g} s")
+            evaluation = await self._lost(worker, f"hung for {self._setup.limits.evaluation_seconds:g} s")
             worker = None
         except (asyncio.IncompleteReadError, ConnectionError):
-            evaluation = self._lost(worker, "ended without an answer")
+            evaluation = await self._lost(worker, "ended without an answer")
             worker = None
         except asyncio.CancelledError:
             # Its answer would be read as the next task's: the worker cannot be used again.
@@ -116,34 +134,40 @@ class Pool:
             self._idle.put_nowait(worker)
         return evaluation
 
-    def _lost(self, worker: _Worker | None, what: str) -> Evaluation:
-        code = self._discard(worker)
-        return Evaluation(status=Status.EVALUATOR, reason=f"the evaluator process {what} (exit code {code})")
+    async def _lost(self, worker: _Worker | None, what: str) -> Evaluation:
+        assert worker is not None
+        self._discard(worker)
+        reason = f"the evaluator process {what} ({await worker.last_words()})"
+        return Evaluation(status=Status.EVALUATOR, reason=reason)
 
-    def _discard(self, worker: _Worker | None) -> int | None:
-        if worker is None:
-            return None
-        code = worker.process.poll()
-        worker.kill()
-        self._workers.remove(worker)
-        return code
+    def _discard(self, worker: _Worker | None) -> None:
+        if worker is not None:
+            worker.kill()
+            self._workers.remove(worker)
 
     async def _start(self) -> _Worker:
         ours, theirs = socket.socketpair()
+        echo, output, writing = await echo_pipe()
         with theirs:
             command = [sys.executable, "-P", "-m", "evolve.evaluation.worker", str(theirs.fileno()), str(os.getpid())]
             process = subprocess.Popen(  # noqa: S603 - our own module
-                command, pass_fds=[theirs.fileno()], env=clean_environment(), stdin=subprocess.DEVNULL
+                command,
+                pass_fds=[theirs.fileno()],
+                env=clean_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=writing,
+                stderr=writing,
             )
+        os.close(writing)
         reader, writer = await asyncio.open_unix_connection(sock=ours)
-        worker = _Worker(process, reader, writer, None)
+        worker = _Worker(process, reader, writer, echo, output)
         self._workers.append(worker)
         try:
             worker.level = await worker.ask(self._setup)
         except (asyncio.IncompleteReadError, ConnectionError):
-            raise EvaluationError(
-                "an evaluator process ended while it loaded the problem; see its output above"
-            ) from None
+            self._discard(worker)
+            ended = await worker.last_words()
+            raise EvaluationError(f"an evaluator process ended while it loaded the problem ({ended})") from None
         if isinstance(worker.level, Exception):
             raise worker.level
         return worker

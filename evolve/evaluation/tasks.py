@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from evolve.problem import Outcome, Split
@@ -44,6 +45,8 @@ class Setup:
         limits: overrides of the problem's limits.
         compile: compile programs where it pays.
         weak_sandbox: go on where the machine offers less than process isolation.
+        memory_mb: what the programs of all workers may use together.
+        memory_account: file by which workers share that; None where the system has no such thing.
     """
 
     problem: str
@@ -52,6 +55,8 @@ class Setup:
     limits: LimitSettings
     compile: bool = True
     weak_sandbox: bool = False
+    memory_mb: int | None = None
+    memory_account: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,11 +78,6 @@ class SearchState:
         residents = {member.name: member for island in self.islands for member in island}
         return heapq.nsmallest(count, residents.values(), key=self._by_validation)
 
-    @property
-    def champion(self) -> Member | None:
-        """The first finalist."""
-        return next(iter(self.finalists(1)), None)
-
     def _by_validation(self, member: Member) -> tuple[float, int, str]:
         return (self.loss(member.validation), member.size, member.name)
 
@@ -177,11 +172,16 @@ class SearchState:
                     events.append(EventRecord(kind="migration", ticket=ticket, data=data, key=key))
         return events
 
+    @property
+    def leader(self) -> Member | None:
+        """The best on train, which is what the search itself goes by; it never gets worse by more than parsimony allows."""
+        leaders = [island.best for island in self.islands if island.best is not None]
+        return min(leaders, key=lambda member: (self.loss(member.score), member.size, member.name), default=None)
+
+    @property
     def best_baseline(self) -> tuple[str, Member] | None:
-        """The baseline that is best on validation."""
-        if not self.baselines:
-            return None
-        return min(self.baselines.items(), key=lambda item: (self.loss(item[1].validation), item[0]))
+        """The baseline that is best on train."""
+        return min(self.baselines.items(), key=lambda item: (self.loss(item[1].score), item[0]), default=None)
 
 
 def _skill_record(skill: Skill) -> SkillRecord:

@@ -62,6 +62,8 @@ def seeds(style: Style) -> Mapping[str, str]:
         rules["s_S"] = _s_s(style)
     if style.history:
         rules["forecast_base_stock"] = _forecast_base_stock(style)
+        if style.fixed:
+            rules["forecast_s_S"] = _forecast_s_s(style)
     return rules
 
 

@@ -76,9 +76,12 @@ class Track(Problem):
     def check(self, instance):
         if self.settings.fail == "raise":
             raise KeyError("the simulator is broken")
+        if self.settings.fail == "print":
+            print("hello from", instance.key)
         if self.settings.fail == "exit":
             import os
 
+            print("going down", flush=True)
             os._exit(7)
         if self.settings.fail == "hang":
             import time
