@@ -7,7 +7,7 @@ import platform
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from archive import Archive, ProgramRecord, RunRecord
 from evolve.errors import RunError
@@ -26,8 +26,8 @@ from evolve.search.state import SearchState
 from evolve.settings import RunSettings, validate
 
 
-class Observer(Protocol):
-    """Watches a run: a progress display, a log."""
+class Observer:
+    """Watches a run: a progress display, a log. This one looks away; override what you want to be told."""
 
     def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
         """The workers are up; `state` is live and may be read at any later call."""
@@ -72,7 +72,7 @@ class Session:
 
     archive: Archive
     jobs: int
-    observer: Observer
+    observer: Observer = field(default_factory=Observer)
     weak_sandbox: bool = False
     memory_mb: int | None = None
 

@@ -9,6 +9,11 @@ EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help."""
+    return "Examples:\n\n" + "\n\n".join(f"  {line}" for line in lines)
+
+
 def main() -> None:
     """Entry point of the `evolve` command: every expected fault is one line, and an exit code."""
     shadow = _shadowing_folder()

@@ -5,35 +5,27 @@ import sys
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from typing_extensions import override
 
 from archive import ProgramRecord, RunRecord
 from evolve.search.state import SearchState
-from evolve.session import Result
+from evolve.session import Observer, Result
 from evolve.settings import RunSettings
 
 
-class Display(Protocol):
-    """Shows a run; also the observer that the session tells of progress. A context manager while the run goes on."""
+class Display(Observer):
+    """Shows a run. A context manager while the run goes on."""
 
     def __enter__(self) -> Self:
         """Begin to draw."""
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Stop drawing."""
-
-    def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
-        """See `evolve.session.Observer`."""
-
-    def committed(self, record: ProgramRecord) -> None:
-        """See `evolve.session.Observer`."""
-
-    def finishing(self) -> None:
-        """See `evolve.session.Observer`."""
 
     def interrupted(self) -> None:
         """The user stopped the run."""
@@ -80,14 +72,6 @@ class PlainDisplay(Display):
         self.state: SearchState | None = None
         self.tickets = 0
         self.began = self.last = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        return None
 
     @override
     def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
@@ -156,14 +140,6 @@ class JsonDisplay(Display):
 
     def __init__(self) -> None:
         self.run = ""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        return None
 
     @override
     def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:

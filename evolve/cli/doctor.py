@@ -2,10 +2,12 @@
 
 import typer
 
+from evolve.cli import examples
+
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command()(doctor)
+    app.command(epilog=examples("evolve doctor"))(doctor)
 
 
 def doctor() -> None:

@@ -5,13 +5,15 @@ from typing import Annotated
 
 import typer
 
+from evolve.cli import examples
 from evolve.cli.reading import ProgramArgument, find_program, reading
 from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption
 
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command()(export)
+    shown = examples("evolve export", "evolve export inventory-1:t141 --out rule", "python -m pytest rule")
+    app.command(epilog=shown)(export)
 
 
 def export(

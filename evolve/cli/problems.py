@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evolve.cli import examples
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -12,7 +14,8 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command()(problems)
+    shown = examples("evolve problems", "evolve problems inventory", "evolve problems ./my_problem.py")
+    app.command(epilog=shown)(problems)
 
 
 def problems(

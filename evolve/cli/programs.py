@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from evolve.cli import examples
 from evolve.cli.reading import ProgramArgument, find_program, reading, score_text, tuned_source
 from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption, JsonOption
 from evolve.errors import RunError
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (show, lineage, diff):
-        app.command()(command)
+    app.command(epilog=examples("evolve show", "evolve show inventory-1:t17", "evolve show last:s_S"))(show)
+    app.command(epilog=examples("evolve lineage", "evolve lineage inventory-1:t17 --archive demo.db"))(lineage)
+    app.command(epilog=examples("evolve diff last:best", "evolve diff last:s0 last:best"))(diff)
 
 
 def show(

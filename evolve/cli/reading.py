@@ -30,12 +30,14 @@ def reading(target: str) -> Iterator["Archive"]:
 
 
 def find_program(store: "Archive", reference: str) -> tuple["RunRecord", "ProgramRecord"]:
-    """The program that RUN:PROGRAM names; PROGRAM may be `best`, a baseline's or a seed's name, and RUN may be left out.
+    """The program that RUN:PROGRAM names; PROGRAM may be `best`, a baseline's or a seed's name; either may be left out.
 
     Raises:
         RunError: if there is none.
     """
     run_name, _, name = reference.rpartition(":")
+    if name == "last" or name in {run.id for run in store.runs()}:
+        run_name, name = name, "best"
     run = store.run(run_name or "last")
     if name == "best":
         found = best_records(store, run, 1)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evolve.cli import EXIT_INTERRUPTED, EXIT_NOTHING
+from evolve.cli import EXIT_INTERRUPTED, EXIT_NOTHING, examples
 
 if TYPE_CHECKING:
     from archive import Archive
@@ -66,19 +66,18 @@ ConfigOption = Annotated[
     Path | None, typer.Option("--config", "-c", metavar="FILE.toml", help="Settings file; flags win over it.")
 ]
 
-RUN_EPILOG = (
-    "Examples:\n\n"
-    "  evolve run inventory\n\n"
-    "  evolve run inventory --set data=demand.csv --set lead_time=4 --tickets 500\n\n"
-    "  evolve run inventory --set bed=zipkin --seed 3 --jobs 2\n\n"
-    "  evolve run ./my_problem.py --config run.toml"
+RUN_EXAMPLES = examples(
+    "evolve run inventory",
+    "evolve run inventory --set data=demand.csv --set lead_time=4 --tickets 500",
+    "evolve run inventory --set bed=zipkin --seed 3 --jobs 2",
+    "evolve run ./my_problem.py --config run.toml",
 )
 
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    app.command(epilog=RUN_EPILOG)(run)
-    app.command()(resume)
+    app.command(epilog=RUN_EXAMPLES)(run)
+    app.command(epilog=examples("evolve resume", "evolve resume inventory-1 --archive demo.db --jobs 2"))(resume)
 
 
 def run(

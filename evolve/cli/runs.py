@@ -4,14 +4,16 @@ from typing import Annotated
 
 import typer
 
+from evolve.cli import examples
 from evolve.cli.reading import RunArgument, best_records, reading, score_text
 from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption, JsonOption
 
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    for command in (runs, best, digest):
-        app.command()(command)
+    app.command(epilog=examples("evolve runs", "evolve runs --archive demo.db --json"))(runs)
+    app.command(epilog=examples("evolve best", "evolve best inventory-1 --count 20"))(best)
+    app.command(epilog=examples("evolve digest", "evolve digest inventory-1 --archive demo.db"))(digest)
 
 
 def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = False) -> None:

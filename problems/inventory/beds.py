@@ -177,6 +177,11 @@ def _control_surplus(chosen: Sequence[Cell], block: Block) -> Floats:
     return np.where(np.isnan(average), 0.0, cost - average)
 
 
+CHECK_TIMES = 5
+"""How much longer paths of validation and holdout are. They are run once per program and train some hundred times, so it
+costs little; and a rule that rare states drive astray, piling up stock for ever, needs time to meet them."""
+
+
 @dataclass(frozen=True)
 class DemandPath(Instance):
     """One generated demand path of one cell.
@@ -207,8 +212,9 @@ class Paths:
         self.width = max(cell.lead_time for cell in self.cells)
 
     def instances(self, split: Split, seed: int) -> list[DemandPath]:
-        """`paths` demand paths for each cell."""
-        periods = self._settings.burn_in + self._settings.periods
+        """`paths` demand paths for each cell, longer ones where a rule is checked."""
+        times = 1 if split == "train" else CHECK_TIMES
+        periods = self._settings.burn_in + times * self._settings.periods
         return [
             DemandPath(
                 key=f"{cell.name} {split} {seed}/{path}",
@@ -255,7 +261,10 @@ class Paths:
     def notes(self) -> tuple[str, ...]:
         """What the bed is."""
         settings = self._settings
-        return (f"{len(self.cells)} cells, {settings.paths} demand paths of {settings.periods} periods each",)
+        return (
+            f"{len(self.cells)} cells, {settings.paths} demand paths of {settings.periods} periods each; "
+            f"{CHECK_TIMES} times as long on validation and holdout",
+        )
 
     @property
     def top_order(self) -> float:

@@ -102,7 +102,12 @@ class InventorySettings(ProblemSettings):
         description="own parameters for each item or cell; none: on a bed yes, on data one vector for all items",
     )
     paths: int = Field(default=8, ge=1, le=10_000, description="demand paths per cell of a bed")
-    periods: int = Field(default=500, ge=10, le=1_000_000, description="scored periods of one path of a bed")
+    periods: int = Field(
+        default=500,
+        ge=10,
+        le=1_000_000,
+        description="scored periods of one path of a bed on train; five times as many otherwise",
+    )
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:

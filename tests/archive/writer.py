@@ -41,12 +41,12 @@ def main(target: str, run: str, count: int) -> None:
             run = archive.create_run(problem="work", seed=0, direction="minimize").id
         archive.claim(run)
         done = sum(archive.tally(run).values())
-        print(run, done, flush=True)  # noqa: T201 - this is how it tells
+        print(run, done, flush=True)
         for number in range(done, done + count):
             event = EventRecord(kind="commit", ticket=number)
             skill = SkillRecord(name="s", code="1", uses=number)
             assert archive.commit(run, [whole(number)], events=[event], skills=[skill])
-            print(number, flush=True)  # noqa: T201
+            print(number, flush=True)
 
 
 if __name__ == "__main__":

@@ -138,9 +138,18 @@ def test_settings_file(evolve, tmp_path):
     assert lines[-1]["tickets"] == 2
 
 
-def test_help_has_examples_and_exit_codes(evolve):
-    assert "evolve run inventory --set data=demand.csv" in evolve("run", "--help").stdout
+def test_help_tells_exit_codes(evolve):
     assert "Exit codes" in evolve("--help").stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["run", "resume", "runs", "show", "best", "lineage", "diff", "digest", "export", "problems", "doctor"],
+)
+def test_the_help_of_every_command_has_examples(evolve, command):
+    _, found, examples = evolve(command, "--help").stdout.partition("Examples:")
+    assert found
+    assert f"evolve {command}" in examples
 
 
 def test_problems_and_doctor(evolve):

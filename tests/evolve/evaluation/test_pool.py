@@ -1,7 +1,6 @@
 """Workers are started, replaced, and held to one memory budget."""
 
 import asyncio
-import os
 from pathlib import Path
 
 import pytest
@@ -52,16 +51,20 @@ def test_what_a_plugin_prints_goes_to_standard_error(capfd):
     ]
 
 
+def open_files():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 def test_no_descriptor_is_left_open():
     run()
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     run(tasks=4, jobs=2, fail="exit")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def test_a_problem_that_cannot_be_loaded_says_why():
+    setup = Setup(problem=f"{PLUGINS}:Calls", values={"no_such_setting": 1}, seed=1, limits=LimitSettings())
     with pytest.raises(EvolveError, match="no_such_setting"):
-        setup = Setup(problem=f"{PLUGINS}:Calls", values={"no_such_setting": 1}, seed=1, limits=LimitSettings())
         asyncio.run(Pool(setup, 1).__aenter__())
 
 

@@ -46,6 +46,14 @@ def test_paths_differ_by_split_seed_and_path_and_nothing_else() -> None:
     assert len(seen) == 3 * 2 * 64
 
 
+def test_paths_are_longer_where_a_rule_is_checked() -> None:
+    """A rule that goes astray in a rare state is not seen on short paths; on long ones it is, and it stays astray."""
+    problem = Inventory(InventorySettings(bed="zipkin", paths=2, periods=50, warm_up=10))
+    periods = {split: {instance.periods - 10 for instance in problem.instances(split, 0)} for split in SPLITS}
+    assert periods == {"train": {50}, "validation": {250}, "holdout": {250}}
+    assert problem.block(problem.instances("holdout", 0)).demand.shape == (260, 64)
+
+
 def test_groups_are_cells() -> None:
     problem = Inventory(InventorySettings(bed="zipkin", paths=3))
     assert problem.tune_per_group
