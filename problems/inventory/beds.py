@@ -116,7 +116,13 @@ def _long_lead_cell(row: dict[str, str]) -> Cell:
 
 
 def draw_block(
-    chosen: Sequence[Cell], entropy: Sequence[tuple[int, ...]], *, periods: int, burn_in: int, width: int
+    chosen: Sequence[Cell],
+    entropy: Sequence[tuple[int, ...]],
+    *,
+    periods: int,
+    burn_in: int,
+    width: int,
+    start: Floats | float = 1.0,
 ) -> Block:
     """Draw one demand path per entry, and lay out the block.
 
@@ -129,6 +135,7 @@ def draw_block(
         periods: simulated periods, burn-in included.
         burn_in: the first periods, which are not counted.
         width: places of the pipeline that a rule sees.
+        start: stock at the beginning in periods of mean demand, a number or shape *(paths,)*.
     """
     demand = np.empty((periods, len(chosen)))
     for column, (cell, seed) in enumerate(zip(chosen, entropy, strict=True)):
@@ -145,7 +152,8 @@ def draw_block(
         width=width,
         holding=holding,
         shortage=shortage,
-        start=np.round(mean),
+        start=np.round(mean * start),
+        arriving=np.round(mean),
         typical=mean,
         scale=reference,
         offset=np.zeros(len(chosen)),
@@ -176,6 +184,9 @@ def _control_surplus(chosen: Sequence[Cell], block: Block) -> Floats:
     average = np.array([np.nan if cell.control is None else cell.control.cost for cell in chosen])
     return np.where(np.isnan(average), 0.0, cost - average)
 
+
+OVERSTOCK = 0.4
+"""Part of the burn-in that a stock lasts which is far too large, at mean demand."""
 
 CHECK_TIMES = 5
 """How much longer paths of validation and holdout are. They are run once per program and train some hundred times, so it
@@ -238,7 +249,16 @@ class Paths:
             periods=instances[0].periods,
             burn_in=self._settings.burn_in,
             width=self.width,
+            start=np.array([self._start(path.entropy[-1]) for path in instances]),
         )
+
+    def _start(self, path: int) -> float:
+        """Stock at the beginning in periods of mean demand: every fourth path begins with far too much.
+
+        A sensible rule lets that sell off before costs count, and what it costs on average does not depend on where it
+        began. A rule that orders more the more it has would otherwise go unnoticed until a rare run of weak demand.
+        """
+        return OVERSTOCK * self._settings.burn_in if path % 4 == 3 else 1.0
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -262,8 +282,10 @@ class Paths:
         """What the bed is."""
         settings = self._settings
         return (
-            f"{len(self.cells)} cells, {settings.paths} demand paths of {settings.periods} periods each; "
-            f"{CHECK_TIMES} times as long on validation and holdout",
+            (
+                f"{len(self.cells)} cells, {settings.paths} demand paths of {settings.periods} periods each; "
+                f"{CHECK_TIMES} times as long on validation and holdout"
+            ),
         )
 
     @property

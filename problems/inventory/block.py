@@ -26,7 +26,8 @@ class Block:
         width: places of the pipeline that a rule sees: the longest lead time of the problem, at least 1.
         holding: cost of one unit left at the end of a period, shape *(instances,)*.
         shortage: cost of one unit short, shape *(instances,)*.
-        start: stock at the beginning, and what arrives in each of the first periods; shape *(instances,)*.
+        start: stock at the beginning, shape *(instances,)*.
+        arriving: what arrives in each of the first periods, shape *(instances,)*.
         typical: typical demand per period, in which stock is told; shape *(instances,)*.
         scale: cost per period that gives score 1, shape *(instances,)*.
         offset: cost per period taken off before scaling (a control variate of known mean), shape *(instances,)*.
@@ -43,6 +44,7 @@ class Block:
     holding: Floats
     shortage: Floats
     start: Floats
+    arriving: Floats
     typical: Floats
     scale: Floats
     offset: Floats

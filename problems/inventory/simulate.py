@@ -83,7 +83,7 @@ class Simulator:
         self._flat = self.pipeline.reshape(-1)
         self.on_hand = block.start[self._instance].astype(np.float64)
         for slot in range(self._width):
-            self.pipeline[:, slot] = np.where(slot < lead - 1, self.on_hand, 0.0)
+            self.pipeline[:, slot] = np.where(slot < lead - 1, block.arriving[self._instance], 0.0)
         self._slot = int(lead[0]) - 1 if rows and np.all(lead == lead[0]) else None
         self._later, self._at_once = np.flatnonzero(lead > 0), np.flatnonzero(lead == 0)
         self._places = (np.arange(rows) * self._width + lead - 1)[self._later]

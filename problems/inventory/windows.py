@@ -112,6 +112,7 @@ class Windows:
         demand = self.demand.units[item, times]
         typical = np.maximum(self._scale[item], demand[settings.burn_in :].mean(axis=0))
         count = len(instances)
+        first = np.round(self._known.mean(item, start))
         back = np.arange(-settings.recent, instances[0].periods)
         return Block(
             demand=demand,
@@ -120,7 +121,8 @@ class Windows:
             width=self.width,
             holding=np.full(count, settings.holding),
             shortage=np.full(count, settings.shortage),
-            start=np.round(self._known.mean(item, start)),
+            start=first,
+            arriving=first,
             typical=typical,
             scale=typical,
             offset=np.zeros(count),

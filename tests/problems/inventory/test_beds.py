@@ -54,6 +54,29 @@ def test_paths_are_longer_where_a_rule_is_checked() -> None:
     assert problem.block(problem.instances("holdout", 0)).demand.shape == (260, 64)
 
 
+def test_a_rule_that_orders_more_the_more_it_has_is_found_out(table_policy) -> None:  # type: ignore[no-untyped-def]
+    """It costs next to nothing extra from a normal start; from too much stock it never comes back."""
+    problem = Inventory(InventorySettings(bed="zipkin", paths=8, periods=200))
+    instances = problem.instances("train", 0)
+    block = problem.block(instances)
+    late = np.array([instance.entropy[-1] % 4 == 3 for instance in instances])
+    assert set(block.start[late]) == {200.0}
+    assert set(block.start[~late]) == {5.0}
+    assert set(block.arriving) == {5.0}
+
+    def scores(feedback: float) -> np.ndarray:
+        def rule(on_hand: np.ndarray, pipeline: np.ndarray, **_: object) -> np.ndarray:
+            sensible = np.clip(30.0 - on_hand - pipeline.sum(axis=1), 0.0, 6.0)
+            return np.where(on_hand > 90.0, feedback * on_hand, sensible)
+
+        return problem.evaluate(table_policy(rule, len(instances)), instances).score
+
+    sensible, astray = scores(0.0), scores(0.1)
+    assert astray[~late] == pytest.approx(sensible[~late], rel=0.05)
+    assert (astray[late] > 3 * sensible[late]).all()
+    assert sensible[late].mean() == pytest.approx(sensible[~late].mean(), rel=0.1)
+
+
 def test_groups_are_cells() -> None:
     problem = Inventory(InventorySettings(bed="zipkin", paths=3))
     assert problem.tune_per_group

@@ -14,7 +14,8 @@ def block_of(demand: np.ndarray, lead_time: list[int], burn_in: int = 0, start: 
     ones = np.ones(count)
     return Block(
         demand=demand.astype(float), burn_in=burn_in, lead_time=np.array(lead_time), width=max(1, *lead_time),
-        holding=ones, shortage=ones, start=np.full(count, start), typical=ones, scale=ones, offset=0 * ones,
+        holding=ones, shortage=ones, start=np.full(count, start),
+        arriving=np.full(count, start), typical=ones, scale=ones, offset=0 * ones,
     )  # fmt: skip
 
 
