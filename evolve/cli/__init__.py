@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+DEFAULT_ARCHIVE = "evolve.db"
+
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_NOTHING = 3

@@ -10,6 +10,7 @@ from typing import Any, Self
 from typing_extensions import override
 
 from archive import ProgramRecord, RunRecord
+from evolve.cli import DEFAULT_ARCHIVE
 from evolve.search.state import SearchState
 from evolve.session import Observer, Result
 from evolve.settings import RunSettings
@@ -50,8 +51,6 @@ def make_display(*, json_lines: bool, archive: str) -> Display:
 
 def resume_command(run: str, archive: str) -> str:
     """What to type to go on with a run."""
-    from evolve.cli.run import DEFAULT_ARCHIVE
-
     place = "" if archive == DEFAULT_ARCHIVE else f" --archive {archive}"
     return f"evolve resume {run}{place}"
 

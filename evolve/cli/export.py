@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from evolve.cli import examples
+from evolve.cli import DEFAULT_ARCHIVE, examples
 from evolve.cli.reading import ProgramArgument, find_program, reading
-from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption
+from evolve.cli.run import ArchiveOption
 
 
 def register(app: typer.Typer) -> None:

@@ -52,5 +52,10 @@ def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
     console.print(arguments)
     settings = make_table("--set", "default", "meaning", title="settings", wrap=("meaning",))
     for key, field in problem.Settings.model_fields.items():
-        settings.add_row(key, escape(repr(field.default)), escape(field.description or ""))
+        settings.add_row(key, escape(_as_typed(field.default)), escape(field.description or ""))
     console.print(settings)
+
+
+def _as_typed(value: Any) -> str:
+    """A default the way one would write it after `--set`."""
+    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

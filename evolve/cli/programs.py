@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evolve.cli import examples
-from evolve.cli.reading import ProgramArgument, find_program, reading, score_text, tuned_source
-from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption, JsonOption
+from evolve.cli import DEFAULT_ARCHIVE, examples
+from evolve.cli.reading import ProgramArgument, find_program, holdout_score, reading, score_text, tuned_source
+from evolve.cli.run import ArchiveOption, JsonOption
 from evolve.errors import RunError
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ def show(
     """Show a PROGRAM: source with tuned values, scores, tuning, where it came from."""
     with reading(archive) as store:
         run, record = find_program(store, program)
+        holdout = holdout_score(store, run, record.name)
     if json_lines:
         from evolve.report.text import print_json
 
-        print_json(_as_json(run, record))
+        print_json(_as_json(run, record, holdout))
         return
     from rich.syntax import Syntax
 
@@ -43,7 +44,11 @@ def show(
     )
     scores = [
         f"{split} {score_text(value)}"
-        for split, value in (("train", record.train_score), ("validation", record.validation_score))
+        for split, value in (
+            ("train", record.train_score),
+            ("validation", record.validation_score),
+            ("holdout", holdout),
+        )
         if value is not None
     ]
     parents = ", ".join(f"{edge.role} {edge.name}" for edge in record.parents) or "none"
@@ -75,7 +80,7 @@ def _print_groups(console: "Console", record: "ProgramRecord") -> None:
     console.print(table)
 
 
-def _as_json(run: "RunRecord", record: "ProgramRecord") -> dict[str, Any]:
+def _as_json(run: "RunRecord", record: "ProgramRecord", holdout: float | None) -> dict[str, Any]:
     return {
         "run": run.id,
         "name": record.name,
@@ -87,6 +92,7 @@ def _as_json(run: "RunRecord", record: "ProgramRecord") -> dict[str, Any]:
         "values": record.values,
         "train": record.train_score,
         "validation": record.validation_score,
+        "holdout": holdout,
         "operator": record.operator,
         "island": record.island,
         "parents": [[edge.name, edge.role] for edge in record.parents],

@@ -56,9 +56,20 @@ def best_records(store: "Archive", run: "RunRecord", count: int) -> list["Progra
     found = [record for role in roles for record in store.best(run.id, "validation", count, role=role)]
     sign = -1.0 if run.direction == "maximize" else 1.0
     found.sort(key=lambda r: (sign * (r.validation_score or 0.0), r.size, r.name))
-    finalists = [str(name) for event in store.events(run.id, "finalists") for name in event.data["finalists"]]
+    finalists = finalist_names(store, run)
     chosen = [store.program(run.id, name) for name in finalists]
     return [*chosen, *(record for record in found if record.name not in finalists)][:count]
+
+
+def finalist_names(store: "Archive", run: "RunRecord") -> list[str]:
+    """Names of a finished run's finalists, the champion first."""
+    return [str(name) for event in store.events(run.id, "finalists") for name in event.data["finalists"]]
+
+
+def holdout_score(store: "Archive", run: "RunRecord", name: str) -> float | None:
+    """Mean score on holdout, for the few programs that were scored there."""
+    scores = [outcome.score for outcome in store.outcomes(run.id, name, "holdout") if outcome.score is not None]
+    return sum(scores) / len(scores) if scores else None
 
 
 def tuned_source(record: "ProgramRecord", run: "RunRecord") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evolve.cli import EXIT_INTERRUPTED, EXIT_NOTHING, examples
+from evolve.cli import DEFAULT_ARCHIVE, EXIT_INTERRUPTED, EXIT_NOTHING, examples
 
 if TYPE_CHECKING:
     from archive import Archive
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from evolve.session import Result, Session
     from evolve.settings import RunSettings
 
-DEFAULT_ARCHIVE = "evolve.db"
 
 ArchiveOption = Annotated[
     str, typer.Option("--archive", "-a", metavar="FILE|URL", help="Archive: a SQLite file, or a database URL.")

@@ -1,12 +1,15 @@
 """`evolve runs`, `evolve best` and `evolve digest`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evolve.cli import examples
-from evolve.cli.reading import RunArgument, best_records, reading, score_text
-from evolve.cli.run import DEFAULT_ARCHIVE, ArchiveOption, JsonOption
+from evolve.cli import DEFAULT_ARCHIVE, examples
+from evolve.cli.reading import RunArgument, best_records, finalist_names, holdout_score, reading, score_text
+from evolve.cli.run import ArchiveOption, JsonOption
+
+if TYPE_CHECKING:
+    from archive import ProgramRecord
 
 
 def register(app: typer.Typer) -> None:
@@ -66,41 +69,54 @@ def best(
     archive: ArchiveOption = DEFAULT_ARCHIVE,
     json_lines: JsonOption = False,
 ) -> None:
-    """List a RUN's best programs on validation, beside its tuned baselines."""
+    """List a RUN's finalists, its best programs on validation, and its tuned baselines.
+
+    Finalists live on an island, so they are good on train too. Only they and the baselines are ever scored on holdout.
+    """
     from evolve.report.text import make_console, make_table, print_json
 
     with reading(archive) as store:
         run = store.run(name)
         records = best_records(store, run, count)
-        baselines = list(store.programs(run.id, role="baseline", status="ok"))
+        records += store.programs(run.id, role="baseline", status="ok")
+        finalists = finalist_names(store, run)
+        holdout = {record.name: holdout_score(store, run, record.name) for record in records}
     if json_lines:
-        for record in (*records, *baselines):
+        for record in records:
             print_json(
                 {
                     "run": run.id,
                     "name": record.name,
                     "label": record.label,
                     "role": record.role,
+                    "finalist": record.name in finalists,
                     "train": record.train_score,
                     "validation": record.validation_score,
+                    "holdout": holdout[record.name],
                     "size": record.size,
                 }
             )
         return
-    numbers = ("train", "validation", "size")
-    table = make_table("program", "", "train", "validation", "size", "operator", "from", right=numbers, wrap=("from",))
-    for record in (*records, *baselines):
+    numbers = ("train", "validation", "holdout", "size")
+    table = make_table("program", "", *numbers, "operator", "from", right=numbers, wrap=("from",))
+    for record in records:
         origin = ", ".join(edge.name for edge in record.parents if edge.role != "skill")
+        scores = (record.train_score, record.validation_score, holdout[record.name])
         table.add_row(
             record.name,
-            record.label,
-            score_text(record.train_score),
-            score_text(record.validation_score),
+            _standing(record, finalists),
+            *(score_text(score) for score in scores),
             str(record.size),
             record.operator,
             origin,
         )
     make_console().print(table)
+
+
+def _standing(record: "ProgramRecord", finalists: list[str]) -> str:
+    if record.name in finalists:
+        return "finalist" if finalists[0] != record.name else "champion"
+    return record.label
 
 
 def digest(name: RunArgument = "last", archive: ArchiveOption = DEFAULT_ARCHIVE) -> None:

@@ -65,8 +65,12 @@ def test_runs_show_best_lineage_diff(ask):
     assert (run["run"], run["status"], run["tickets"]) == ("blocks-1", "finished", 12)
     assert "blocks-1" in ask("runs")
     best = json_lines(ask("best", "--json"))
-    scores = [line["validation"] for line in best if line["role"] != "baseline"]
-    assert scores == sorted(scores)
+    finalists = [line["validation"] for line in best if line["finalist"]]
+    others = [line["validation"] for line in best if not line["finalist"] and line["role"] != "baseline"]
+    assert len(finalists) == 3
+    assert (finalists, others) == (sorted(finalists), sorted(others))
+    assert all((line["holdout"] is None) != (line["finalist"] or line["role"] == "baseline") for line in best)
+    assert "champion" in ask("best")
     assert best[0]["name"] in ask("best")
     shown = json_lines(ask("show", "--json"))[0]
     assert shown["name"] == best[0]["name"]
@@ -155,6 +159,6 @@ def test_the_help_of_every_command_has_examples(evolve, command):
 def test_problems_and_doctor(evolve):
     assert "inventory" in evolve("problems").stdout
     described = evolve("problems", "inventory").stdout
-    assert "pipeline[i]" in described
+    assert "units on order by arrival" in described
     assert "lead_time" in described
     assert "sandbox level" in evolve("doctor").stdout
