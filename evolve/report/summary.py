@@ -32,6 +32,7 @@ def print_summary(console: Console, result: Result, archive: str) -> None:
     champion = finals.champion
     if finals.baselines and champion.scores:
         console.print(_differences_table(finals, champion))
+        console.print(_verdict(finals, champion), highlight=False)
     source = champion.member.program.with_values(typical(champion.member.values))
     console.print(f"\nbest program, {result.run.id}:{champion.name}", style="bold", highlight=False)
     console.print(Syntax(source, "python", background_color="default"))
@@ -64,9 +65,8 @@ def _commonest_reason(result: Result) -> str:
 def _scores_table(result: Result, finals: Finals) -> Table:
     title = f"mean score ({result.problem.direction} is the aim)"
     table = make_table("program", "", *SPLITS, title=title, right=SPLITS)
-    rows = [(final, "evolved") for final in finals.finalists] + [
-        (final, "tuned baseline") for final in finals.baselines
-    ]
+    rows = [(final, "start program" if final.name.startswith("s") else "evolved") for final in finals.finalists]
+    rows += [(final, "tuned baseline") for final in finals.baselines]
     best = {split: _best(finals, split) for split in SPLITS}
     for final, kind in rows:
         if final.scores:
@@ -99,6 +99,19 @@ def _differences_table(finals: Finals, champion: Final) -> Table:
             f"{holdout.wins} of {holdout.units}",
         )
     return table
+
+
+def _verdict(finals: Finals, champion: Final) -> str:
+    """In words, what the intervals on holdout say."""
+    groups: dict[str, list[str]] = {"better than": [], "not clearly different from": [], "worse than": []}
+    sign = -1.0 if finals.maximize else 1.0
+    for baseline in finals.baselines:
+        difference = finals.difference(champion, baseline, "holdout")
+        low, high = sorted((sign * difference.low, sign * difference.high))
+        says = "better than" if high < 0 else "worse than" if low > 0 else "not clearly different from"
+        groups[says].append(baseline.label)
+    said = [f"{says} {', '.join(labels)}" for says, labels in groups.items() if labels]
+    return f"on holdout {champion.label} is {'; '.join(said)}"
 
 
 def _difference_text(difference: PairedDifference, reference: float) -> str:
