@@ -13,29 +13,14 @@ from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import infer
 from evolve.proposers.genetic.nodes import called, names_in, number, value_of
 from evolve.space import Parameter, Real, SpaceError
-from evolve.trees import walk
+from evolve.trees import Place, walk
 
 
 @dataclass(frozen=True, slots=True)
-class _Operand:
+class _Operand(Place):
     """A place in a chain of one operation, and the sign it enters with."""
 
-    holder: ast.AST
-    field: str
-    index: int | None
     sign: int = 1
-
-    @property
-    def node(self) -> ast.expr:
-        value: Any = getattr(self.holder, self.field)
-        node: ast.expr = value if self.index is None else value[self.index]
-        return node
-
-    def put(self, node: ast.expr) -> None:
-        if self.index is None:
-            setattr(self.holder, self.field, node)
-        else:
-            getattr(self.holder, self.field)[self.index] = node
 
 
 def merge_parameters(draft: Draft) -> bool:

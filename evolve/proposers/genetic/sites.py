@@ -6,11 +6,11 @@ Left out is whatever might end badly: `while` loops, what a `for` runs over, ind
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from evolve.proposers.genetic.draft import Draft
 from evolve.proposers.genetic.facts import UNKNOWN, Env, Fact, Kind, infer, join
 from evolve.proposers.genetic.nodes import called
+from evolve.trees import Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,40 +47,20 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class Site(Place):
     """An expression that may be replaced.
 
     Args:
         where: its statement.
-        holder: the node it hangs on.
-        field: the holder's field.
-        index: place in the field, where that is a list.
         wanted: the kind that must stand here.
         role: "return", "value" (of an assignment), "core" (of either, within its bounds), "test", or "part".
         level: depth within the statement's expression.
     """
 
     where: Where
-    holder: ast.AST
-    field: str
-    index: int | None
     wanted: Kind
     role: str
     level: int
-
-    @property
-    def node(self) -> ast.expr:
-        """The expression that stands here now."""
-        value: Any = getattr(self.holder, self.field)
-        node: ast.expr = value if self.index is None else value[self.index]
-        return node
-
-    def put(self, node: ast.expr) -> None:
-        """Replace the expression."""
-        if self.index is None:
-            setattr(self.holder, self.field, node)
-        else:
-            getattr(self.holder, self.field)[self.index] = node
 
     @property
     def fact(self) -> Fact:
@@ -158,11 +138,11 @@ def statement_sites(where: Where, draft: Draft) -> Iterator[Site]:
     if isinstance(statement, ast.Return) and statement.value is not None:
         yield from _return_sites(where, statement, draft)
     elif isinstance(statement, ast.If):
-        yield from _expand(Site(where, statement, "test", None, Kind.TRUTH, "test", 0))
+        yield from _expand(Site(statement, "test", None, where, Kind.TRUTH, "test", 0))
     elif isinstance(statement, (ast.Assign, ast.AnnAssign)) and statement.value is not None:
-        yield from _expand(Site(where, statement, "value", None, infer(statement.value, where.env).kind, "value", 0))
+        yield from _expand(Site(statement, "value", None, where, infer(statement.value, where.env).kind, "value", 0))
     elif isinstance(statement, ast.AugAssign):
-        yield from _expand(Site(where, statement, "value", None, Kind.NUMBER, "part", 0))
+        yield from _expand(Site(statement, "value", None, where, Kind.NUMBER, "part", 0))
 
 
 def _return_sites(where: Where, statement: ast.Return, draft: Draft) -> Iterator[Site]:
@@ -174,7 +154,7 @@ def _return_sites(where: Where, statement: ast.Return, draft: Draft) -> Iterator
             return
         holder, field, index = statement.value, "elts", 0
     wanted = {"float": Kind.NUMBER, "int": Kind.WHOLE, "bool": Kind.TRUTH}[action.dtype]
-    yield from _expand(Site(where, holder, field, index, Kind.ARRAY if action.shape else wanted, "return", 0))
+    yield from _expand(Site(holder, field, index, where, Kind.ARRAY if action.shape else wanted, "return", 0))
 
 
 def _expand(site: Site) -> Iterator[Site]:
@@ -183,7 +163,7 @@ def _expand(site: Site) -> Iterator[Site]:
     role = "core" if site.role in {"return", "value", "core"} and _only_bounds(site.node) else "part"
     for holder, side, index, wanted in _parts(site):
         if wanted is not Kind.OTHER:
-            yield from _expand(Site(site.where, holder, side, index, wanted, role, site.level + 1))
+            yield from _expand(Site(holder, side, index, site.where, wanted, role, site.level + 1))
 
 
 def _only_bounds(node: ast.expr) -> bool:
