@@ -1,4 +1,4 @@
-# make demo   installs into .venv and evolves an inventory rule on real demand data
+# make demo   installs into .venv and evolves an inventory rule on real demand data; FLAGS="--seed 1" adds flags
 # make test   installs and runs lint, types and tests
 
 PYTHON ?= python3
@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test lint types clean
 
 demo: $(VENV)/installed
-	$(BIN)/evolve run inventory --archive demo.db --out demo
+	$(BIN)/evolve run inventory --archive demo.db --out demo $(FLAGS)
 
 test: lint types
 	$(BIN)/python -m pytest
