@@ -1,8 +1,10 @@
 """Pictures of a run as PNG bytes."""
 
 import io
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from evolve.search.population import Member
 from evolve.session import Result
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ _LABEL_GAP = 0.04
 
 
 def progress_picture(result: Result) -> bytes:
-    """Scores over tickets, on train and on validation: every program, the best so far, the tuned baselines."""
+    """Scores over tickets, on train and on validation: every program, the leader on train, the champion, the baselines."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.8), layout="constrained")
@@ -23,7 +25,10 @@ def progress_picture(result: Result) -> bytes:
     for axes, split in zip(figure.subplots(1, 2), splits, strict=True):
         _panel(axes, result, split)
     aim = "smaller is better" if not result.state.maximize else "larger is better"
-    figure.suptitle(f"{result.run.id}: score of each program (dots) and the best so far; {aim}", fontsize=11)
+    figure.suptitle(
+        f"{result.run.id}: score of each program (dots), of the leader on train (line) and of the champion (star); {aim}",
+        fontsize=11,
+    )
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=110)
     return buffer.getvalue()
@@ -32,18 +37,23 @@ def progress_picture(result: Result) -> bytes:
 def _panel(axes: "Axes", result: Result, split: Shown) -> None:
     state = result.state
 
-    def score(name: str) -> float:
-        return state.members[name].score if split == "train" else state.members[name].validation
+    def score(member: Member) -> float:
+        return member.score if split == "train" else member.validation
 
-    tickets = sorted((int(name[1:]), score(name)) for name in state.members if name.startswith("t"))
-    seeds = [score(name) for name in state.members if name.startswith("s")]
-    baselines = {
-        label: member.score if split == "train" else member.validation for label, member in state.baselines.items()
-    }
-    numbers, scores = [n for n, _ in tickets], [s for _, s in tickets]
-    axes.scatter(numbers, scores, s=9, alpha=0.45, color=_COLOURS[split], linewidths=0)
-    axes.step(*_best_so_far(tickets, seeds, maximize=state.maximize), where="post", color=_COLOURS[split], linewidth=2)
-    _zoom(axes, scores or seeds, list(baselines.values()), maximize=state.maximize)
+    tickets = {int(name[1:]): member for name, member in state.members.items() if name.startswith("t")}
+    seeds = [member for name, member in state.members.items() if name.startswith("s")]
+    baselines = {label: score(member) for label, member in state.baselines.items()}
+    scores = [score(member) for member in tickets.values()]
+    axes.scatter(list(tickets), scores, s=9, alpha=0.45, color=_COLOURS[split], linewidths=0)
+    leaders = _leaders(tickets, seeds)
+    axes.step(
+        list(leaders), [score(leader) for leader in leaders.values()], where="post", color=_COLOURS[split], linewidth=2
+    )
+    champion = result.finals.champion.member if result.finals else None
+    if champion is not None:
+        place = int(champion.name[1:]) if champion.name.startswith("t") else -1
+        axes.plot([place], [score(champion)], "*", markersize=13, color="black", markeredgecolor="white")
+    _zoom(axes, scores or [score(member) for member in seeds], list(baselines.values()), maximize=state.maximize)
     _label_baselines(axes, baselines)
     axes.set_title(split, fontsize=10)
     axes.set_xlabel("ticket")
@@ -51,18 +61,15 @@ def _panel(axes: "Axes", result: Result, split: Shown) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _best_so_far(
-    scores: list[tuple[int, float]], start: list[float], *, maximize: bool
-) -> tuple[list[float], list[float]]:
-    better = max if maximize else min
-    best = better(start) if start else None
-    xs: list[float] = [] if best is None else [-1.0]
-    ys: list[float] = [] if best is None else [best]
-    for number, score in scores:
-        best = score if best is None else better(best, score)
-        xs.append(number)
-        ys.append(best)
-    return xs, ys
+def _leaders(tickets: Mapping[int, Member], seeds: Sequence[Member]) -> dict[int, Member]:
+    """The best on train after each ticket; −1 stands for the start."""
+    best = min(seeds, key=lambda member: member.loss, default=None)
+    leaders = {} if best is None else {-1: best}
+    for number in sorted(tickets):
+        if best is None or tickets[number].loss < best.loss:
+            best = tickets[number]
+        leaders[number] = best
+    return leaders
 
 
 def _zoom(axes: "Axes", scores: list[float], references: list[float], *, maximize: bool) -> None:
