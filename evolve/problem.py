@@ -205,16 +205,13 @@ class Policy(Protocol):
         """Decide for the whole block."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What an `episode` yields: one row's arguments by name."""
-
-    values: Mapping[str, Any]
+Observation = Mapping[str, Any]
+"""What an `episode` yields: one row's arguments by name."""
 
 
 def observe(**values: Any) -> Observation:
     """One row's observation by argument name: an episode yields it and gets the action."""
-    return Observation(values)
+    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 A row that failed has a NaN score here and its reason beside it; this never leaves the evaluation as a number.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -145,28 +146,36 @@ def _run_episodes(problem: Problem[Any, Any], block: Block) -> RowOutcomes:
     results: list[Outcome | None] = [None] * len(block)
     memory = np.zeros((len(block), problem.signature.memory))
     started = [
-        _Episode(row, problem.episode(block.instances[instance]), memory=memory[row])
+        _Episode(row, problem.episode(block.instances[instance]), memory[row])
         for row, instance in enumerate(block.instance.tolist())
     ]
-    live = _advance(started, [None] * len(started), results)
+    live, asked = _advance(started, [None] * len(started), results)
     while live:
-        live = _run_in_step(problem, block, live, results)
+        live, asked = _run_in_step(problem, block, live, asked, results)
     return _gather(problem, results)
 
 
-@dataclass(slots=True)
 class _Episode:
-    """One row's generator, what it asked last and what its program remembers."""
+    """One row's generator and what its program remembers."""
 
-    row: int
-    generator: Generator[Observation, Any, Outcome]
-    memory: Floats
-    values: Mapping[str, Any] = field(default_factory=dict)
+    __slots__ = ("generator", "memory", "row", "send")
+
+    def __init__(self, row: int, generator: Generator[Observation, Any, Outcome], memory: Floats) -> None:
+        self.row, self.generator, self.memory = row, generator, memory
+        self.send = generator.send
+
+
+_Asked = tuple[list[_Episode], list[Observation]]
+"""Episodes that go on, and what each of them asks."""
 
 
 def _run_in_step(
-    problem: Problem[Any, Any], block: Block, live: list[_Episode], results: list[Outcome | None]
-) -> list[_Episode]:
+    problem: Problem[Any, Any],
+    block: Block,
+    live: list[_Episode],
+    asked: list[Observation],
+    results: list[Outcome | None],
+) -> _Asked:
     """Advance these episodes together until one ends; what is left comes back, to be bound anew."""
     signature = problem.signature
     rows = np.array([episode.row for episode in live])
@@ -185,31 +194,41 @@ def _run_in_step(
     going = live
     while len(going) == len(live):
         try:
-            answer = policy(**_gather_observations(signature.arguments, live))
+            answer = policy(**_gather_observations(problem, asked))
         except AllRowsFailed as failure:
             for episode in live:
                 _fail(episode, str(failure), results)
-            return []
-        going = _answer(live, answer, policy, results)
+            return [], []
+        going, asked = _answer(live, answer, policy, results)
     if policy.memory is not None:
         for episode, kept in zip(live, policy.memory, strict=True):
             episode.memory = kept
-    return going
+    return going, asked
 
 
-def _gather_observations(arguments: Sequence[Argument], live: Sequence[_Episode]) -> dict[str, Any]:
+def _gather_observations(problem: Problem[Any, Any], asked: Sequence[Observation]) -> dict[str, Any]:
     """One array per argument; an argument of the whole block is taken from the first episode."""
-    return {
-        argument.name: live[0].values[argument.name]
-        if argument.per is Per.BLOCK
-        else np.array([episode.values[argument.name] for episode in live])
-        for argument in arguments
-    }
+    arguments = problem.signature.arguments
+    try:
+        return {
+            argument.name: asked[0][argument.name] if argument.per is Per.BLOCK else _over_rows(argument, asked)
+            for argument in arguments
+        }
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        names = ", ".join(f"{argument.name}=…" for argument in arguments)
+        raise EvaluationError(
+            f"{problem.name}.episode must yield observe({names}); it yielded something else ({error!r})"
+        ) from error
 
 
-def _answer(
-    live: list[_Episode], actions: NDArray[Any], policy: RowPolicy, results: list[Outcome | None]
-) -> list[_Episode]:
+def _over_rows(argument: Argument, asked: Sequence[Observation]) -> NDArray[Any]:
+    values = map(itemgetter(argument.name), asked)
+    if argument.shape:
+        return np.array(list(values))
+    return np.fromiter(values, argument.dtype, len(asked))
+
+
+def _answer(live: list[_Episode], actions: NDArray[Any], policy: RowPolicy, results: list[Outcome | None]) -> _Asked:
     """Send every episode its action (a plain number where it is one); end those whose program failed."""
     answers = actions.tolist() if actions.ndim == 1 else list(actions)
     if not policy.error:
@@ -224,17 +243,18 @@ def _answer(
     return _advance(kept, kept_answers, results)
 
 
-def _advance(live: list[_Episode], answers: Sequence[Any], results: list[Outcome | None]) -> list[_Episode]:
-    """Send each episode its action; keep those that ask again."""
-    going = []
+def _advance(live: list[_Episode], answers: Sequence[Any], results: list[Outcome | None]) -> _Asked:
+    """Send each episode its action; keep those that ask again. This is the inner loop of every scalar simulator."""
+    asked: list[Observation] = []
+    ended: set[int] = set()
     for episode, answer in zip(live, answers, strict=True):
         try:
-            episode.values = episode.generator.send(answer).values
+            asked.append(episode.send(answer))
         except StopIteration as stop:
             results[episode.row] = stop.value
-        else:
-            going.append(episode)
-    return going
+            ended.add(episode.row)
+    going = [episode for episode in live if episode.row not in ended] if ended else live
+    return going, asked
 
 
 def _fail(episode: _Episode, failure: str, results: list[Outcome | None]) -> None:

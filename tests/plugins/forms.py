@@ -98,7 +98,8 @@ class Episodes(Track):
         for period, step in enumerate(instance.steps):
             gap += step
             last = step
-            action = yield observe(gap=gap, last=last, period=period)
+            asked = observe(gap=gap, last=last, period=period)
+            action = yield {"yield": gap, "names": observe(gap=gap)}.get(self.settings.fail, asked)
             gap -= action
             total += gap * gap + EFFORT * action * action
         return Outcome(score=total / PERIODS, metrics={"final": gap})

@@ -163,6 +163,13 @@ def test_a_fault_of_the_problem_is_not_the_programs(evaluators, values, reason):
     assert reason in result.reason
 
 
+@pytest.mark.parametrize("fail", ["yield", "names"])
+def test_an_episode_that_yields_something_else_is_told_what_to_yield(evaluators, fail):
+    result = score(evaluators("Episodes", fail=fail), SOURCE)
+    assert result.status is Status.EVALUATOR
+    assert "episodes.episode must yield observe(gap=…, last=…, period=…)" in result.reason
+
+
 def test_a_program_cannot_carry_state_from_block_to_block(evaluators):
     for source in (
         "COUNT = [0.0]\ndef step(gap, last, period):\n    COUNT[0] += 1.0\n    return COUNT[0]\n",
