@@ -1,13 +1,17 @@
 """What one child takes: two regions of shared memory, a process with a line to it, a share of the memory budget.
 
-Whatever fails on the way, all that was taken before is given back.
+Defends against: a spawn that fails half-way. All that was taken before is given back, and a lack of the parent's own
+(memory, descriptors, a block too large) fails that spawn alone: the zygote and its other children go on.
+
+Does not defend against: a child that has been forked; `connection`, `regions` and the child's own walls do.
 """
 
 import enum
 import json
 import math
 import socket
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +19,7 @@ from typing import Any
 
 from sandbox.budget import MemoryBudget
 from sandbox.connection import Connection, ZygoteConnection
+from sandbox.errors import SandboxError
 from sandbox.frames import LENGTH
 from sandbox.launch import Zygote
 from sandbox.levels import Mechanism
@@ -25,6 +30,10 @@ from sandbox.values import Layout, Limits, layout_to_json
 
 _COMPILER_MB = 384
 """What a compiler may use beside the program's own limit."""
+_COMPILER_OWN_MB = 192
+"""What a compiling child may have to copy from its zygote; fixed, so that no outcome hangs on how far that has got."""
+_MOST = 1 << 62
+"""Limits above this mean none; larger numbers do not fit a frame."""
 
 _OS_WALLS = Mechanism.NO_NEW_PRIVILEGES | Mechanism.LANDLOCK | Mechanism.RLIMITS | Mechanism.SECCOMP
 
@@ -56,7 +65,7 @@ class Request:
     @property
     def memory(self) -> int:
         """Bytes that the child may map beyond what it is born with."""
-        return (self.limits.memory_mb + (_COMPILER_MB if self.compiled else 0)) << 20
+        return min((self.limits.memory_mb + (_COMPILER_MB if self.compiled else 0)) << 20, _MOST)
 
     def program(self) -> bytes:
         """What the child reads once it is locked: the program and its signature, with their length in front."""
@@ -72,6 +81,10 @@ class Request:
     def placement(self) -> Placement:
         """Where its arguments and answers lie."""
         return place(self.layout, self.max_rows, self.variable_bytes)
+
+
+class ZygoteLost(Exception):  # noqa: N818 - an event, which the sandbox answers with a new zygote
+    """The zygote ended, or stopped answering, while it was asked for a child."""
 
 
 class Berth:
@@ -92,32 +105,33 @@ class Berth:
         """Give everything back; may be called again."""
         self._undo.close()
 
+    def megabytes(self, request: Request, own_memory: int) -> int:
+        """What a child reserves of a memory budget: its worst case.
+
+        Args:
+            request: what is asked for.
+            own_memory: bytes that it may have to copy from its zygote; a compiling child has a fixed allowance instead.
+        """
+        own = _COMPILER_OWN_MB << 20 if request.compiled else own_memory
+        return math.ceil((request.memory + self.places.input_bytes + self.places.output_bytes + own) / (1 << 20))
+
     def at_zygote(self, zygote: Zygote, request: Request, budget: MemoryBudget | None) -> None:
         """Take a forked child.
 
         Raises:
-            OSError, EOFError: if the zygote is gone or cannot fork.
-            SandboxError: if the memory budget has no room.
+            ZygoteLost: if the zygote is gone.
+            SandboxError: if this process lacks memory or descriptors, the zygote cannot fork, or the memory budget has
+                no room. The zygote and its other children go on.
         """
-        sealed = Mechanism.SEALED_MEMORY in zygote.mechanisms
         if budget is not None:
-            needed = request.memory + self.places.input_bytes + self.places.output_bytes + zygote.own_memory
-            self._undo.callback(budget.reserve(math.ceil(needed / (1 << 20))).release)
-        self._take_regions(sealed=sealed)
-        program = request.program()
-        here, there = socket.socketpair()
-        try:
-            descriptors = [there.fileno(), self.inputs.descriptor, self.outputs.descriptor]
-            zygote.request_spawn(descriptors, self._numbers(zygote.mechanisms, request))
-            sent = here.send(program, socket.MSG_DONTWAIT)  # waits in the line while the child is being forked
-            pid, handle = zygote.spawned()
-        except BaseException as error:
-            here.close()
-            if not isinstance(error, (OSError, EOFError)):
-                zygote.stop()  # interrupted between question and answer: its line is out of step
-            raise
-        finally:
-            there.close()
+            self._undo.callback(budget.reserve(self.megabytes(request, zygote.own_memory)).release)
+        with self._own_failure():
+            self._take_regions(sealed=Mechanism.SEALED_MEMORY in zygote.mechanisms)
+            program = request.program()
+            here, there = socket.socketpair()
+        self._undo.callback(here.close)
+        with there:
+            pid, handle, sent = self._fork(zygote, request, (here, there), program)
         self.inputs.forget_descriptor()
         self.outputs.forget_descriptor()
         self.connection = ZygoteConnection(zygote, pid, handle, here, memoryview(self.outputs.memory))
@@ -126,30 +140,77 @@ class Berth:
         if sent < len(program):
             self.connection.send(program[sent:])
 
+    def _fork(
+        self, zygote: Zygote, request: Request, line: tuple[socket.socket, socket.socket], program: bytes
+    ) -> tuple[int, int | None, int]:
+        """Have a child forked; returns its process id, its handle, and how much of the program waits in its line."""
+        here, there = line
+        descriptors = [there.fileno(), self.inputs.descriptor, self.outputs.descriptor]
+        numbers = self._numbers(zygote.mechanisms, request)
+        sent = 0
+        try:
+            try:
+                zygote.request_spawn(descriptors, numbers)
+            except OSError as error:
+                if not zygote.is_gone(error):
+                    raise self._without(error) from None
+                raise
+            with suppress(OSError):  # the rest is sent once the child is there to take it
+                sent = here.send(program, socket.MSG_DONTWAIT)
+            return *zygote.spawned(), sent
+        except (OSError, EOFError) as error:
+            raise ZygoteLost(f"{type(error).__name__} {error}".strip()) from None
+        except SandboxError:
+            raise
+        except BaseException:
+            zygote.stop()  # interrupted between question and answer: its line is out of step
+            raise
+
+    @contextmanager
+    def _own_failure(self) -> Iterator[None]:
+        """What this process lacks costs one spawn, and nothing else."""
+        try:
+            yield
+        except (OSError, OverflowError, MemoryError) as error:
+            raise self._without(error) from None
+
+    def _without(self, error: OSError | OverflowError | MemoryError) -> SandboxError:
+        shared = math.ceil((self.places.input_bytes + self.places.output_bytes) / (1 << 20))
+        reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+        return SandboxError(
+            f"a child that shares {shared} MB with its caller cannot be started: {reason}: lower max_rows, or free memory "
+            "and open files"
+        )
+
     def _numbers(self, mechanisms: Mechanism, request: Request) -> tuple[int, ...]:
         walls = mechanisms if Layers.OS in request.layers else mechanisms & ~_OS_WALLS
         flags = (1 if Layers.STATIC in request.layers else 0) | (2 if request.compiled else 0)
         return (
             int(walls),
             request.memory,
-            math.ceil(request.limits.cpu_seconds * 1000),
+            min(math.ceil(request.limits.cpu_seconds * 1000), _MOST),
             flags,
             self.places.input_bytes,
             self.places.output_bytes,
         )
 
     def alone(self, request: Request) -> None:
-        """Take a process without a zygote."""
-        folder = TemporaryDirectory(prefix="sandbox-", ignore_cleanup_errors=True)
-        self._undo.callback(folder.cleanup)
-        paths = [Path(folder.name) / name for name in ("inputs", "outputs")]
-        self._take_regions(sealed=False, paths=paths)
-        order: dict[str, Any] = {
-            "static": Layers.STATIC in request.layers,
-            "input_bytes": self.places.input_bytes,
-            "output_bytes": self.places.output_bytes,
-        }
-        self.connection = LoneConnection(paths[0], paths[1], order, memoryview(self.outputs.memory))
+        """Take a process without a zygote.
+
+        Raises:
+            SandboxError: if this process lacks memory, descriptors or room for files.
+        """
+        with self._own_failure():
+            folder = TemporaryDirectory(prefix="sandbox-", ignore_cleanup_errors=True)
+            self._undo.callback(folder.cleanup)
+            paths = [Path(folder.name) / name for name in ("inputs", "outputs")]
+            self._take_regions(sealed=False, paths=paths)
+            order: dict[str, Any] = {
+                "static": Layers.STATIC in request.layers,
+                "input_bytes": self.places.input_bytes,
+                "output_bytes": self.places.output_bytes,
+            }
+            self.connection = LoneConnection(paths[0], paths[1], order, memoryview(self.outputs.memory))
         self._undo.callback(self.connection.close)
         self.connection.limit(request.limits.start_seconds)
         self.connection.send(request.program())

@@ -1,8 +1,12 @@
 """One memory budget over all children of all workers.
 
-Each child reserves its worst case (its limit, its shared memory, what it may have to copy from its zygote) before it is
-forked, and the kernel holds it to that. So the sum can never pass the budget, and no program fails because another was
-greedy: a spawn waits until there is room.
+Defends against: many programs that together take more memory than the machine has. Each child reserves its worst case
+(its limit, its shared memory, what it may have to copy from its zygote) before it is forked, and the kernel holds it to
+that. So the sum can never pass the budget, and no program fails because another was greedy: a spawn waits until there is
+room.
+
+Does not defend against: memory of the workers themselves and of their zygotes, nor workers that use another account or
+none.
 
 Workers are separate processes, so the account lies in a file: one byte per unit, locked by whoever uses it. The kernel
 gives locks back when a process ends, however it ends; nothing leaks.
@@ -57,21 +61,28 @@ class MemoryBudget:
             raise ValueError(f"a memory budget is at least {_UNIT_MB} MB, not {total_mb}")
         self.path, self.total_mb, self.wait_seconds = path, total_mb, wait_seconds
 
+    def fits(self, megabytes: int) -> bool:
+        """Whether so much could be reserved while nobody else holds any; what others hold now has no say."""
+        return _units(megabytes) <= self.total_mb // _UNIT_MB
+
     def reserve(self, megabytes: int) -> Reservation:
         """Set memory aside, waiting for room if need be.
 
         Raises:
             SandboxError: if it can never fit, there was no room in time, or this system has no such locks.
         """
-        units = -(-megabytes // _UNIT_MB)
-        if units > self.total_mb // _UNIT_MB:
+        if not self.fits(megabytes):
             raise SandboxError(
                 f"a child needs {megabytes} MB, but the memory budget is {self.total_mb} MB: raise the budget, or lower "
                 "the memory limit of the problem"
             )
         if sys.platform != "linux":
             raise SandboxError("a shared memory budget needs Linux: run without one here")
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        units = _units(megabytes)
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise SandboxError(f"the account of the memory budget cannot be opened: {error}") from None
         deadline = time.monotonic() + self.wait_seconds
         reservation = Reservation(descriptor)
         while not self._take(descriptor, units):
@@ -98,6 +109,10 @@ class MemoryBudget:
         for unit in [0, *([] if enough else taken)]:
             _lock(descriptor, unit, fcntl.F_UNLCK)
         return enough
+
+
+def _units(megabytes: int) -> int:
+    return -(-megabytes // _UNIT_MB)
 
 
 def _lock(descriptor: int, unit: int, kind: int) -> bool:

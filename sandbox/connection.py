@@ -174,11 +174,17 @@ class ZygoteConnection(Connection):
         if kind is not None:
             self.close()
             return ChildFailed(kind, detail)
-        status = self.zygote.reap(self.pid) if self.open else None  # how it ends was settled before its line broke
+        if not self.open:
+            return ChildFailed("closed", "the child has been closed")
+        status = self.zygote.reap(self.pid)  # how it ends was settled before its line broke
         self._release()
-        if status is not None and os.WIFSIGNALED(status):
+        if status is None:
+            return ChildFailed(
+                "sandbox", "the sandbox process ended, and this child with it; the program is not at fault"
+            )
+        if os.WIFSIGNALED(status):
             return ChildFailed(*_REASONS.get(os.WTERMSIG(status), ("crashed", f"signal {os.WTERMSIG(status)}")))
-        code = os.WEXITSTATUS(status) if status is not None and status >= 0 else None
+        code = os.WEXITSTATUS(status) if status >= 0 else None
         return ChildFailed("crashed", "ended on its own" if code is None else f"ended on its own with code {code}")
 
     def kill(self) -> None:

@@ -10,9 +10,10 @@ Wrong arguments from the trusted side, a bad shape for example, raise `ValueErro
 
 from typing import Literal
 
-Kind = Literal["timeout", "cpu", "memory", "crashed", "forbidden_call", "protocol", "closed"]
+Kind = Literal["timeout", "cpu", "memory", "crashed", "forbidden_call", "protocol", "sandbox", "closed"]
 """Why a child is gone: a wall limit, its processor time, its memory, a fault of its own, a system call that the
-lock-down answers with death, a malformed frame, or because it had been closed before."""
+lock-down answers with death, a malformed frame, the end of the sandbox process that it came from (no fault of the
+program: run it again), or because it had been closed before."""
 
 
 class SandboxError(Exception):

@@ -14,9 +14,10 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
-from sandbox.berth import Berth, Layers, Request
+from sandbox.berth import Berth, Layers, Request, ZygoteLost
 from sandbox.budget import MemoryBudget
 from sandbox.child import Child, Ready
+from sandbox.connection import Connection
 from sandbox.errors import ChildFailed, Refused, SandboxError, SandboxUnavailable
 from sandbox.frames import Code, printable
 from sandbox.launch import Zygote
@@ -25,6 +26,9 @@ from sandbox.placement import VARIABLE_BYTES
 from sandbox.static import check_program
 from sandbox.text import MAX_BYTES
 from sandbox.values import Layout, Limits
+
+_COMPILATION = 0.5
+"""Share of the time for a start after which a compilation is given up; the rest is for coming up plain."""
 
 
 class Sandbox:
@@ -81,10 +85,11 @@ class Sandbox:
         """
         level = level_of(self.mechanisms)
         if level < self._require:
-            missing = ", ".join(wall.name for wall in report_of(self.mechanisms).mechanisms if not wall.present)
+            walls = report_of(self.mechanisms | ~NEEDED[self._require]).mechanisms
+            missing = ", ".join(wall.name for wall in walls if not wall.present)
             raise SandboxUnavailable(
-                f"the sandbox reaches only the level {level} on this machine, but {self._require} is required "
-                f"(missing: {missing}): mend that, or allow a weak sandbox"
+                f"the sandbox reaches only the level {level} on this machine, but {self._require} is required; missing: "
+                f"{missing}; `sandbox.probe` says what would supply each"
             )
         return level
 
@@ -145,7 +150,8 @@ class Sandbox:
             limits: what it may use.
             max_rows: rows of the largest block it will be called with.
             variable_bytes: room for arguments whose length varies from call to call.
-            compiled: compile it, if that works; otherwise its rows run in plain Python, and `Child.note` says why.
+            compiled: compile it, if that works (and a compiling child fits in the memory budget); otherwise its rows run
+                in plain Python, and `Child.note` says why.
             layers: for tests only.
 
         Returns:
@@ -155,7 +161,8 @@ class Sandbox:
             Refused: by the static layer.
             ChildFailed: if the program does not come up within its limits.
             SandboxUnavailable: as `level`; or the sandbox process has died and does not come back.
-            SandboxError: if the memory budget has no room.
+            SandboxError: if the memory budget has no room, or this process lacks memory or descriptors; other children
+                are not touched.
         """
         if Layers.STATIC in layers:
             check_program(source, layout)  # the child does so again; here it saves a process, and the message is ours
@@ -164,25 +171,26 @@ class Sandbox:
             compiled=compiled, layers=layers,
         )  # fmt: skip
         _ = self.level
-        start = perf_counter()
+        began, seconds = perf_counter(), request.limits.start_seconds
         try:
-            return self._spawn(request, start)
+            return self._spawn(request, seconds, began)
         except _CompilerFailedError as failure:
-            child = self._spawn(replace(request, compiled=False), start)
+            child = self._spawn(replace(request, compiled=False), seconds - failure.seconds, began)
             child.note = str(failure)
             child.ready = replace(child.ready, note=child.note)
             return child
 
-    def _spawn(self, request: Request, start: float) -> Child:
+    def _spawn(self, request: Request, seconds: float, began: float) -> Child:
+        """One attempt, with so many seconds for the program to come up."""
         berth = Berth(request.placement())
         try:
             self._take(berth, request)
-            compiled, note = _await_program(berth, request)
+            compiled, note = _await_program(berth, request, seconds)
+            child = Child(berth=berth, request=request, on_close=self._children.discard)
         except BaseException:
             berth.close()
             raise
-        child = Child(berth=berth, request=request, on_close=self._children.discard)
-        child.ready = Ready(compiled=compiled, note=note, seconds=perf_counter() - start)
+        child.ready = Ready(compiled=compiled, note=note, seconds=perf_counter() - began)
         child.compiled, child.note = compiled, note
         self._children.add(child)
         return child
@@ -193,37 +201,63 @@ class Sandbox:
                 raise _CompilerFailedError("nothing is compiled where each program has to start Python anew")
             berth.alone(request)
             return
+        if request.compiled and self._budget is not None:
+            megabytes = berth.megabytes(request, own_memory=0)
+            if not self._budget.fits(megabytes):
+                whole = self._budget.total_mb
+                raise _CompilerFailedError(f"compiling takes {megabytes} MB, but the memory budget is {whole} MB")
         for last in (False, True):
             zygote = self._compiling_zygote() if request.compiled else self._zygote(compiling=False)
             try:
                 berth.at_zygote(zygote, request, self._budget)
-            except (OSError, EOFError) as error:
+            except ZygoteLost as lost:
                 berth.close()
                 self._zygotes.pop(request.compiled).stop()  # it may have been killed: once more, with a new one
                 if last:
-                    reason = f"{type(error).__name__} {error}"
-                    raise SandboxUnavailable(f"the sandbox process does not work: {reason}") from None
+                    raise SandboxUnavailable(f"the sandbox process does not work: {lost}") from None
             else:
                 return
 
 
 class _CompilerFailedError(Exception):
-    """There is no compiler, or a program that is fine took it down or too long to compile; the text says which."""
+    """There is no compiler, or a program that is fine took it down or too long to compile.
+
+    Args:
+        note: which.
+        seconds: time that the program has used up of that for its start.
+    """
+
+    def __init__(self, note: str, seconds: float = 0.0) -> None:
+        super().__init__(note)
+        self.seconds = seconds
 
 
-def _await_program(berth: Berth, request: Request) -> tuple[bool, str]:
-    """Wait until the program is ready; returns whether it is compiled, and a note."""
-    connection = berth.connection
-    code = connection.receive(0)
+def _await_program(berth: Berth, request: Request, seconds: float) -> tuple[bool, str]:
+    """Wait until the program is ready, all in all for so long; returns whether it is compiled, and a note."""
+    connection, began = berth.connection, perf_counter()
+    code = _receive(connection, seconds, request.limits.start_seconds)
     if code == Code.REFUSED:
         raise _refusal(connection.text())
+    allowed = seconds * _COMPILATION if request.compiled else seconds
     try:
-        code = connection.receive(0)
+        code = _receive(connection, allowed - (perf_counter() - began), allowed)
     except ChildFailed as failure:
-        if request.compiled:
-            raise _CompilerFailedError(f"compilation ended the process: {failure}") from None
+        if request.compiled and failure.kind != "sandbox":
+            used = perf_counter() - began
+            raise _CompilerFailedError(f"compilation ended the process: {failure}", used) from None
         raise
     return code == Code.READY and request.compiled, printable(connection.text()) if code == Code.READY_PLAIN else ""
+
+
+def _receive(connection: Connection, seconds: float, told: float) -> Code:
+    """A frame of the start; if it is late, the error names the whole time that the start may take."""
+    connection.limit(seconds)
+    try:
+        return connection.receive(0)
+    except ChildFailed as failure:
+        if failure.kind == "timeout":
+            raise ChildFailed("timeout", f"not ready within {told:g} s") from None
+        raise
 
 
 def _refusal(text: str) -> Refused:

@@ -4,6 +4,7 @@ Defends against: secrets reaching the zygote. It is started by exec, in a sessio
 few fixed variables, without the caller's descriptors, and with an import path of just the directories it needs.
 """
 
+import errno
 import os
 import select
 import socket
@@ -14,7 +15,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
-from sandbox.errors import SandboxUnavailable
+from sandbox.errors import SandboxError, SandboxUnavailable
 from sandbox.frames import CONTROL, Command
 from sandbox.levels import Mechanism
 
@@ -43,6 +44,7 @@ _OPTIONAL = ("scipy",)
 """Without it, programs with linear algebra are not compiled."""
 _START_SECONDS = 120.0
 _ANSWER_SECONDS = 60.0
+_GONE = frozenset({errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF})
 
 
 def import_path(*, compiling: bool) -> list[str]:
@@ -81,7 +83,10 @@ class Zygote:
 
     def __init__(self, allowed: Mechanism, *, compiling: bool) -> None:
         path = import_path(compiling=compiling)
-        self.line, there = socket.socketpair()
+        try:
+            self.line, there = socket.socketpair()
+        except OSError as error:
+            raise SandboxUnavailable(f"the sandbox process cannot be started: {error}") from None
         arguments = [str(there.fileno()), str(int(allowed)), "1" if compiling else "0", *path]
         try:
             self.process = subprocess.Popen(  # noqa: S603 - our own interpreter and code
@@ -118,8 +123,9 @@ class Zygote:
 
     def _receive(self, seconds: float) -> tuple[tuple[int, ...], list[int]]:
         """One frame and the descriptors that came with it."""
-        ready, _, _ = select.select([self.line], [], [], seconds)
-        if not ready:
+        poll = select.poll()  # unlike select, it takes descriptors above 1023
+        poll.register(self.line, select.POLLIN)
+        if not poll.poll(seconds * 1000):
             raise TimeoutError
         data, descriptors, _, _ = socket.recv_fds(self.line, CONTROL.size, 1, socket.MSG_WAITALL)
         if len(data) < CONTROL.size:
@@ -134,7 +140,7 @@ class Zygote:
             numbers: walls, memory, processor milliseconds, flags, sizes of inputs and outputs.
 
         Raises:
-            OSError: if the zygote is gone.
+            OSError: if nothing could be sent; `is_gone` tells whether the zygote is gone, or this process at fault.
         """
         padding = (0,) * (7 - len(numbers))
         socket.send_fds(self.line, [CONTROL.pack(Command.SPAWN, *numbers, *padding)], descriptors)
@@ -146,31 +152,39 @@ class Zygote:
             Process id, and a handle to kill it by (a descriptor the caller owns), if the system has such handles.
 
         Raises:
-            OSError, EOFError: if the zygote is gone or cannot fork.
+            OSError, EOFError: if the zygote is gone.
+            SandboxError: if it cannot fork; it goes on.
         """
         answer, handles = self._receive(_ANSWER_SECONDS)
         if answer[0] <= 0:
-            raise OSError(-answer[0], f"the sandbox process cannot fork: {os.strerror(-answer[0])}")
+            reason = os.strerror(-answer[0])
+            raise SandboxError(f"the sandbox process cannot fork a child: {reason}: run fewer workers, or free memory")
         self.own_memory = answer[1]
         return answer[0], handles[0] if handles else None
 
-    def reap(self, pid: int) -> int:
+    def reap(self, pid: int) -> int | None:
         """Make sure that a child is dead and gone.
 
         Returns:
-            Its wait status, or -1 if unknown.
+            Its wait status; -1 if unknown; None if the zygote is gone, and so its children with it.
         """
         try:
             self.line.sendall(CONTROL.pack(Command.REAP, pid, 0, 0, 0, 0, 0, 0))
             answer, _ = self._receive(_ANSWER_SECONDS)
         except (OSError, EOFError):
-            return -1  # the zygote is gone, and its children with it
+            self.stop()  # it may only be slow: then its answers would be out of step
+            return None
         return answer[1]
 
     def release(self, pid: int) -> None:
         """Have a child ended and reaped, without waiting for it."""
         with suppress(OSError):
             self.line.sendall(CONTROL.pack(Command.RELEASE, pid, 0, 0, 0, 0, 0, 0))
+
+    @staticmethod
+    def is_gone(error: OSError) -> bool:
+        """Whether an error of sending means that the other end is closed, and not that this process lacks something."""
+        return error.errno in _GONE
 
     @property
     def alive(self) -> bool:

@@ -20,6 +20,7 @@ class Mechanism(enum.IntFlag):
     SEALED_MEMORY = 64
     PARENT_DEATH = 128
     PIDFD = 256
+    HIDDEN = 512
 
 
 class Level(enum.StrEnum):
@@ -66,7 +67,10 @@ _TEXTS = {
         "the kernel bounds memory, processor time, files and processes",
         "run on Linux; on macOS memory is not bounded by the kernel, so watch it",
     ),
-    Mechanism.NO_NEW_PRIVILEGES: ("nothing that a child starts could gain rights", "run on Linux"),
+    Mechanism.NO_NEW_PRIVILEGES: (
+        "nothing that a child starts could gain rights",
+        "run on Linux, in a container that does not forbid prctl",
+    ),
     Mechanism.SECCOMP: (
         "a filter on system calls",
         "run on 64-bit Linux (x86-64 or AArch64), in a container that does not forbid seccomp",
@@ -83,8 +87,15 @@ _TEXTS = {
         "a child can neither resize shared memory nor write its inputs",
         "use Linux 5.1 or newer",
     ),
-    Mechanism.PARENT_DEATH: ("children die with the process that forked them", "run on Linux"),
+    Mechanism.PARENT_DEATH: (
+        "children die with the process that forked them",
+        "run on Linux, in a container that does not forbid prctl",
+    ),
     Mechanism.PIDFD: ("a child is killed by a handle that cannot mean another process", "use Linux 5.3 or newer"),
+    Mechanism.HIDDEN: (
+        "no other process of the same user may read or trace a child",
+        "run on Linux, in a container that does not forbid prctl",
+    ),
 }
 """Purpose of each wall, and what to do if it is missing."""
 

@@ -65,10 +65,13 @@ def die_with_parent(parent: int) -> None:
         os._exit(1)
 
 
-def hide() -> None:
-    """Keep other processes of the same user from tracing or reading this one; no core dumps."""
-    if LINUX:
+def hide() -> bool:
+    """Keep other processes of the same user from tracing or reading this one and its forks. Returns whether it did."""
+    try:
         prctl(_PR_SET_DUMPABLE, 0)
+    except OSError:  # not Linux, or a container that forbids it
+        return False
+    return True
 
 
 def prepare(wanted: Mechanism, socket: int) -> None:

@@ -63,7 +63,7 @@ class Region:
             if sealed and sys.platform == "linux":
                 seals = _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL | (0 if child_writes else _SEAL_FUTURE_WRITE)
                 fcntl.fcntl(self.descriptor, _ADD_SEALS, seals)
-        except OSError:
+        except BaseException:
             self.forget_descriptor()
             raise
 

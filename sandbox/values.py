@@ -29,7 +29,8 @@ class Limits:
     """What one child may use. Wall limits are the only ones that depend on how busy the machine is: keep them generous.
 
     Args:
-        start_seconds: wall time to check, import and (if asked) compile the program.
+        start_seconds: wall time to check, import and (if asked) compile the program, all in all; a compilation is given
+            up after half of it, so that the program can still come up plain. A binding may take as long once more.
         call_seconds: wall time of one block call.
         cpu_seconds: processor time of the child's whole life, enforced by the kernel.
         memory_mb: memory the child may add to what it is born with, enforced by the kernel (not on macOS and Windows).

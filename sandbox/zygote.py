@@ -16,7 +16,7 @@ import signal
 import socket
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from sandbox import inside, lockdown, regions
@@ -53,9 +53,14 @@ def main(control: int, allowed: int, *, compiling: bool) -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:  # noqa: PTH123
         file.write("1000")  # if the machine runs out of memory, this goes first
     unprivileged = lockdown.drop_root() if allowed & Mechanism.UNPRIVILEGED else False
-    lockdown.hide()
+    hidden = lockdown.hide()
     watch = _watch(parent)
-    mechanisms = _try_mechanisms(Mechanism(allowed), unprivileged=unprivileged, pidfd=watch is not None)
+    mechanisms = _try_mechanisms(
+        Mechanism(allowed),
+        (Mechanism.UNPRIVILEGED if unprivileged else Mechanism(0))
+        | (Mechanism.HIDDEN if hidden else Mechanism(0))
+        | (Mechanism.PIDFD if watch is not None else Mechanism(0)),
+    )
     lockdown.prepare(mechanisms, _SOCKET)
     _freeze()
     line.sendall(CONTROL.pack(os.getpid(), int(mechanisms), _own_memory(), 0, 0, 0, 0, 0))
@@ -89,16 +94,13 @@ def _own_memory() -> int:
     return 0
 
 
-def _try_mechanisms(allowed: Mechanism, *, unprivileged: bool, pidfd: bool) -> Mechanism:
-    """What works here, found out by doing it in a child."""
-    found = Mechanism.FORK
-    if unprivileged:
-        found |= Mechanism.UNPRIVILEGED
-    if pidfd:
-        found |= Mechanism.PIDFD
+def _try_mechanisms(allowed: Mechanism, known: Mechanism) -> Mechanism:
+    """What works here: what is known to, and what a child can do."""
+    found = known | Mechanism.FORK
     if regions.can_seal():
         found |= Mechanism.SEALED_MEMORY
-    if sys.platform == "linux":
+    zygote = os.getpid()
+    if _works(lambda: lockdown.die_with_parent(zygote)):
         found |= Mechanism.PARENT_DEATH
     tried = Mechanism(0)
     for wall in (Mechanism.NO_NEW_PRIVILEGES, Mechanism.LANDLOCK, Mechanism.RLIMITS, Mechanism.SECCOMP):
@@ -111,19 +113,29 @@ def _try_mechanisms(allowed: Mechanism, *, unprivileged: bool, pidfd: bool) -> M
 def _stands(walls: Mechanism) -> bool:
     """Whether a child can put up these walls, and they bite."""
     here, there = socket.socketpair()
+
+    def trial() -> None:
+        os.dup2(there.fileno(), _SOCKET)
+        lockdown.lock_down(walls, lockdown.Bounds(memory=1 << 28, cpu_seconds=10), _SOCKET, compiling=False)
+        if walls & (Mechanism.LANDLOCK | Mechanism.SECCOMP) and not lockdown.bites():
+            os._exit(2)
+
+    with here, there:
+        return _works(trial)
+
+
+def _works(trial: Callable[[], None]) -> bool:
+    """Whether a forked child gets through a trial."""
     pid = os.fork()
     if pid == 0:
         code = 1
         try:
-            os.dup2(there.fileno(), _SOCKET)
-            lockdown.lock_down(walls, lockdown.Bounds(memory=1 << 28, cpu_seconds=10), _SOCKET, compiling=False)
-            code = 0 if not walls & (Mechanism.LANDLOCK | Mechanism.SECCOMP) or lockdown.bites() else 2
+            trial()
+            code = 0
         except (OSError, ValueError):
             code = 3
         finally:
             os._exit(code)
-    here.close()
-    there.close()
     _, status = os.waitpid(pid, 0)
     return status == 0
 
@@ -186,23 +198,31 @@ class _Zygote:
         try:
             pid = os.fork()
         except OSError as error:
+            _close(descriptors)
             self.line.sendall(CONTROL.pack(-(error.errno or 1), 0, 0, 0, 0, 0, 0, 0))
             return
         if pid == 0:
             _become_child(zygote, order, descriptors)
         self.children.add(pid)
-        for descriptor in descriptors:
-            os.close(descriptor)
+        _close(descriptors)
         self._tell(pid)
 
     def _tell(self, pid: int) -> None:
         reply = CONTROL.pack(pid, _own_memory(), 0, 0, 0, 0, 0, 0)
-        if Mechanism.PIDFD in self.mechanisms:
-            handle = os.pidfd_open(pid)
+        try:
+            handle = os.pidfd_open(pid) if Mechanism.PIDFD in self.mechanisms else None
+        except OSError:  # no memory, say: the parent then has its child killed by its zygote
+            handle = None
+        if handle is None:
+            self.line.sendall(reply)
+        else:
             socket.send_fds(self.line, [reply], [handle])
             os.close(handle)
-        else:
-            self.line.sendall(reply)
+
+
+def _close(descriptors: list[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _kill(pid: int) -> None:

@@ -4,9 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from sandbox import Field, Layout, Limits, MemoryBudget, Sandbox, SandboxError
+from sandbox import Field, Layers, Layout, Limits, MemoryBudget, Sandbox, SandboxError
+from sandbox.berth import Berth, Request
 
 LAYOUT = Layout(entry="f", fields=(Field(name="x"),))
 SOURCE = "def f(x):\n    return x\n"
@@ -93,3 +95,36 @@ def test_a_refused_program_gives_its_share_back(account: Path) -> None:
             with pytest.raises(SandboxError):
                 sandbox.spawn("import os\n", LAYOUT, limits=Limits(memory_mb=600))
     budget.reserve(1024).release()
+
+
+@pytest.mark.parametrize(("total", "fits"), [(160, True), (159, False), (144, False)])
+def test_whether_it_fits_does_not_hang_on_what_others_hold(account: Path, total: int, fits: bool) -> None:
+    budget = MemoryBudget(account, total, wait_seconds=0.0)
+    held = budget.reserve(128)
+    assert budget.fits(145) is fits
+    assert budget.fits(128)
+    held.release()
+
+
+def test_a_program_runs_plain_where_a_compiler_never_fits(account: Path) -> None:
+    budget = MemoryBudget(account, 400, wait_seconds=0.0)
+    with Sandbox(budget=budget) as sandbox:
+        for _ in range(2):
+            with sandbox.spawn(SOURCE, LAYOUT, limits=Limits(memory_mb=200), max_rows=8, compiled=True) as child:
+                assert not child.ready.compiled
+                assert child.ready.note == child.note
+                assert "compiling takes 777 MB, but the memory budget is 400 MB" in child.note
+                child.bind(np.zeros((1, 0)))
+                assert child.call({"x": np.ones(2)}).actions.tolist() == [1.0, 1.0]
+        assert True not in sandbox._zygotes  # it does not even start a compiler
+    budget.reserve(400).release()
+
+
+def test_a_compiling_child_reserves_the_same_however_far_its_zygote_is() -> None:
+    for compiled in (True, False):
+        request = Request(
+            source=SOURCE, layout=LAYOUT, limits=Limits(), max_rows=8, variable_bytes=0, compiled=compiled, layers=Layers.ALL
+        )  # fmt: skip
+        berth = Berth(request.placement())
+        needed = {berth.megabytes(request, own_memory) for own_memory in (0, 1 << 28)}
+        assert len(needed) == (1 if compiled else 2)

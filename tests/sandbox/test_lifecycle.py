@@ -1,5 +1,6 @@
 """Processes come and go: nothing is left behind, whoever dies first and however."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -288,6 +289,7 @@ def test_soak() -> None:
                 pass
             if number in {39, 239}:
                 assert eventually(lambda: children_of(zygote) == [])
+                gc.collect()  # what earlier tests left to the collector is not this one's
                 counts.append(len(list(Path("/proc/self/fd").iterdir())))
-        assert counts[0] == counts[1]
+        assert counts[1] <= counts[0]
         assert pids(sandbox) == [zygote]
