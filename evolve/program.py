@@ -14,7 +14,7 @@ from evolve.annotations import EXAMPLE, literal_in, read_parameter
 from evolve.errors import ProgramError
 from evolve.space import Space, SpaceError, Value
 from evolve.tidy import tidy
-from evolve.trees import is_deeper
+from evolve.trees import is_deeper, walk
 from sandbox import Refused, check_text
 
 KINDS = ("syntax_error", "missing_entry", "forbidden_import", "wrong_signature", "bad_parameter_space")
@@ -22,6 +22,10 @@ KINDS = ("syntax_error", "missing_entry", "forbidden_import", "wrong_signature",
 
 MAX_DEPTH = 100
 """Deepest syntax tree: walking deeper ones would exhaust the interpreter's stack, here or in a later stage."""
+
+MAX_FINALLY = 4
+"""Most `finally` blocks: Python compiles each twice, so that some dozens within one another exhaust time and memory. The
+sandbox has the same limit; programs are compiled here too, where nothing else holds them."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,10 @@ def _raises_not_implemented(node: ast.stmt) -> bool:
 
 def _check_compiles(tree: ast.Module) -> None:
     """Faults that the parser leaves to the compiler, as `return` outside a function."""
+    finals = [node for node in walk(tree) if isinstance(node, ast.Try | ast.TryStar) and node.finalbody]
+    if len(finals) > MAX_FINALLY:
+        message = f"there are more than {MAX_FINALLY} `finally`: leave them out"
+        raise ProgramError("syntax_error", message, finals[MAX_FINALLY].lineno)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -7,7 +7,7 @@ import typer
 from archive import ArchiveError
 from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, doctor, export, problems, programs, run, runs
 from evolve.errors import EvolveError
-from sandbox import SandboxError
+from sandbox import SandboxError, SandboxUnavailable
 
 EPILOG = (
     "Exit codes: 0 done · 1 a fault, said in one line · 2 wrong usage · 3 the run ended but no program could be scored · "
@@ -32,6 +32,9 @@ def run_app() -> None:
     """Run the command line; ends the process."""
     try:
         app()
+    except SandboxUnavailable as error:
+        sys.stderr.write(f"evolve: {error} (evolve doctor says more; --allow-weak-sandbox goes on with less)\n")
+        raise SystemExit(EXIT_ERROR) from None
     except (EvolveError, SandboxError, ArchiveError) as error:
         sys.stderr.write(f"evolve: {error}\n")
         raise SystemExit(EXIT_ERROR) from None

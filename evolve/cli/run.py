@@ -37,7 +37,7 @@ WeakOption = Annotated[
 MemoryOption = Annotated[
     int | None,
     typer.Option(
-        "--memory-mb", min=64, help="Memory that all programs may use together. [default: 3/4 of the machine's]"
+        "--memory-mb", min=1536, help="Memory that all programs may use together. [default: 3/4 of the machine's]"
     ),
 ]
 

@@ -1,7 +1,6 @@
 """The memory that the programs of all workers share: who keeps the account, and how large it is by default."""
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,10 +17,11 @@ def memory_account() -> Iterator[Path | None]:
 
     It lasts as long as this process, and leaves nothing behind however that ends.
     """
-    if sys.platform != "linux":
+    try:
+        descriptor = os.memfd_create("evolve-memory-account", os.MFD_CLOEXEC)
+    except (AttributeError, OSError):  # not Linux, or a kernel or container without it
         yield None
         return
-    descriptor = os.memfd_create("evolve-memory-account", os.MFD_CLOEXEC)
     try:
         yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
     finally:

@@ -27,7 +27,9 @@ class Case:
     answer: Any
 
 
-def make_cases(problem: Problem[Any, Any], program: Program, values: Mapping[str, Value]) -> list[Case]:
+def make_cases(
+    problem: Problem[Any, Any], program: Program, values: Mapping[str, Value], *, weak_sandbox: bool
+) -> list[Case]:
     """Ask the program in a sandbox, with arguments drawn from their plausible ranges.
 
     Raises:
@@ -38,7 +40,7 @@ def make_cases(problem: Problem[Any, Any], program: Program, values: Mapping[str
     theta = space.warm_start(values)[None, :]
     rows = np.arange(CASES)
     arrays = {argument.name: _draw(argument, rng) for argument in signature.arguments}
-    with Sandbox(require=Level.LANGUAGE_ONLY) as sandbox:
+    with Sandbox(require=Level.LANGUAGE_ONLY if weak_sandbox else Level.OS_PARTIAL) as sandbox:
         limits = child_limits(problem.limits, LimitSettings())
         layout = block_layout(signature, space)
         with sandbox.spawn(program.source, layout, limits=limits, max_rows=CASES, compiled=False) as child:

@@ -3,7 +3,7 @@
 import ast
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +11,20 @@ from archive import Archive, ProgramRecord, RunRecord
 from evolve.annotations import literal
 from evolve.errors import ExportError, ProgramError
 from evolve.export.cases import Case, make_cases
+from evolve.export.recheck import fresh_score, refuse_marked
 from evolve.problem import Problem, Signature
 from evolve.program import Program, read_program
 from evolve.registry import load_problem
 from evolve.search.population import typical
+from evolve.settings import RunSettings
 from evolve.space import Categorical, Integer, Parameter
 
 _WIDTH = 110
 
 
-def export_function(archive: Archive, run: RunRecord, record: ProgramRecord, out: Path, *, force: bool) -> list[Path]:
+def export_function(
+    archive: Archive, run: RunRecord, record: ProgramRecord, out: Path, *, force: bool, weak_sandbox: bool = False
+) -> list[Path]:
     """Write `NAME.py` and `test_NAME.py` into a folder.
 
     Args:
@@ -28,13 +32,14 @@ def export_function(archive: Archive, run: RunRecord, record: ProgramRecord, out
         run: its run.
         record: the program; it must have been scored.
         out: the folder; it is made if it is missing.
-        force: overwrite files that are there.
+        force: overwrite files that are there, and write a program that is not to be trusted.
+        weak_sandbox: run it even where the machine cannot isolate it.
 
     Returns:
         The two paths.
 
     Raises:
-        ExportError: if the program was not scored, or a file is in the way.
+        ExportError: if the program was not scored, fails now, or was found out, or a file is in the way.
     """
     if record.status != "ok":
         raise ExportError(
@@ -45,10 +50,17 @@ def export_function(archive: Archive, run: RunRecord, record: ProgramRecord, out
         program = read_program(record.source, problem.signature.entry, problem.signature.positional)
     except ProgramError as error:
         raise ExportError(f"{run.id}:{record.name} does not fit problem {problem.name} as it is now: {error}") from None
+    if not force:
+        refuse_marked(archive, run, record)
+    seed, again = fresh_score(run, record, weak_sandbox=weak_sandbox)
+    notes = [
+        f"Scored again before export, in a fresh process, on validation with seed {seed}: {again:.6g}.",
+        f"Lineage: {_ancestry(archive, run, record)}.",
+    ]
     name = re.sub(r"\W", "_", f"{run.id}_{record.label or record.name}")
-    text = function_source(problem, program, record, run, _ancestry(archive, run, record))
+    text = function_source(problem, program, record, run, notes)
     values = typical(record.values)
-    cases = make_cases(problem, program, values)
+    cases = make_cases(problem, program, values, weak_sandbox=weak_sandbox)
     files = {f"{name}.py": text, f"test_{name}.py": _test_source(name, problem.signature, cases)}
     return _write(files, out, force=force)
 
@@ -77,7 +89,7 @@ def _ancestry(archive: Archive, run: RunRecord, record: ProgramRecord) -> str:
 
 
 def function_source(
-    problem: Problem[Any, Any], program: Program, record: ProgramRecord, run: RunRecord, ancestry: str
+    problem: Problem[Any, Any], program: Program, record: ProgramRecord, run: RunRecord, notes: Sequence[str]
 ) -> str:
     """The module's text: imports, the function with tuned defaults and plain annotations, parameters by group."""
     tree = ast.parse(program.with_values(typical(record.values)))
@@ -89,7 +101,7 @@ def function_source(
     if said is not None:
         entry.body = entry.body[1:] or [ast.Pass()]
     entry.body.insert(0, ast.Expr(ast.Constant(_docstring(problem, program, said))))
-    header = _module_docstring(problem, record, run, ancestry)
+    header = _module_docstring(problem, record, run, notes)
     imports = [f"import {module}" for module, name in (("math", "math"), ("numpy as np", "np")) if _uses(tree, name)]
     parts = [f'"""{header}"""', "\n".join(imports), ast.unparse(ast.fix_missing_locations(tree)), _groups(record)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -108,9 +120,10 @@ def _uses(tree: ast.AST, name: str) -> bool:
     return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
 
 
-def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: RunRecord, ancestry: str) -> str:
+def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: RunRecord, notes: Sequence[str]) -> str:
     settings = " ".join(f"--set {key}={value}" for key, value in run.settings["set"].items())
     command = f"evolve run {run.settings['problem']} {settings} --seed {run.seed} --tickets {run.settings['tickets']}"
+    others = ", ".join(_other_settings(run.settings))
     scores = (
         f"train {record.train_score:.6g}, validation {record.validation_score:.6g} ({problem.direction} is the aim)"
     )
@@ -118,11 +131,24 @@ def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: Ru
         f"A decision rule for problem {problem.name}, evolved as {run.id}:{record.name}.",
         "",
         f"Scores: {scores}.",
-        *textwrap.wrap(f"Lineage: {ancestry}.", _WIDTH, subsequent_indent="    "),
+        *(line for note in notes for line in textwrap.wrap(note, _WIDTH, subsequent_indent="    ")),
         *textwrap.wrap(f"To reproduce: {' '.join(command.split())}", _WIDTH, subsequent_indent="    "),
+        *textwrap.wrap(f"with these in a settings file: {others}" if others else "", _WIDTH, initial_indent="    "),
         "",
     ]
     return "\n".join(lines).replace("\\", "\\\\").replace('"""', "'''")
+
+
+def _other_settings(settings: Mapping[str, Any]) -> Iterator[str]:
+    """What differs from the defaults, beside what the command says."""
+    defaults = RunSettings(problem=settings["problem"]).model_dump(mode="json")
+    for key, value in settings.items():
+        if key in {"problem", "set", "seed", "tickets"} or value == defaults.get(key):
+            continue
+        if isinstance(value, Mapping):
+            yield from (f"{key}.{name} = {v!r}" for name, v in value.items() if v != defaults[key].get(name))
+        else:
+            yield f"{key} = {value!r}"
 
 
 def _docstring(problem: Problem[Any, Any], program: Program, said: str | None) -> str:

@@ -1,15 +1,16 @@
 """The end of a run: finalists are scored once more in fresh processes, and the holdout split is opened.
 
-Two things are checked that no program may be trusted with. Scored again in a fresh child on the same instances, it must
-come to the same scores, or it kept state between blocks. And what it gained over the reference on the instances it was
-tuned on must not turn into a clear loss on instances that it has not met, or it told the one from the other. A program
-that fails either check is marked, with the figures, and is not the champion.
+Three things are checked that no program may be trusted with. Scored again in a fresh child on the same instances, it must
+come to the same scores, or it kept state between blocks. Run as plain Python, it must come to about the scores that it had
+compiled, or it leans on what a compiler lets pass. And what it gained over the reference on the instances of the search
+must not turn into a clear loss on instances that it has not met, nor vanish there, or it told the one from the other. A
+program that fails a check is marked, with the figures, and is not the champion.
 """
 
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from archive import Archive, EventRecord
@@ -20,6 +21,16 @@ from evolve.search.population import Member
 from evolve.search.state import SearchState
 from evolve.settings import RunSettings
 from evolve.stats import PairedDifference, paired_difference
+
+PLAIN_TOLERANCE = 0.01
+"""Relative difference of mean scores up to which compiled and plain count as the same: a decision that is rounded to whole
+units may tip over on the last digit."""
+
+PLAIN_ROW_STEPS = 2_000_000
+"""Most decisions that are checked in plain Python, some ten seconds a million; a larger split is not."""
+
+VANISHED = 0.1
+"""A clear gain in the search of which clearly less than this share is left on holdout has vanished."""
 
 REPEAT_TOLERANCE = 1e-9
 """Relative difference up to which two scores of one program on one instance count as the same."""
@@ -99,9 +110,16 @@ async def run_finals(
     if not members:
         return None
     baselines = sorted(state.baselines.items(), key=lambda item: state.loss(item[1].validation))
+    compared = baselines or _best_start_program(state)
     labelled = [(member.name, member, index == 0) for index, member in enumerate(members)]
-    labelled += [(label, member, False) for label, member in baselines]
-    evaluations = await asyncio.gather(*(evaluate(_task(archive, run, member, show)) for _, member, show in labelled))
+    labelled += [(label, member, False) for label, member in compared if member not in members]
+    decisions = len(problem.instances("validation", settings.seed)) * problem.decisions
+    checked = members if decisions <= PLAIN_ROW_STEPS else []
+    evaluations, in_plain = await asyncio.gather(
+        asyncio.gather(*(evaluate(_task(archive, run, member, show)) for _, member, show in labelled)),
+        asyncio.gather(*(_plain_mark(archive, run, member, evaluate) for member in checked)),
+    )
+    plain_marks = {member.name: mark for member, mark in zip(checked, in_plain, strict=True)}
     names = [member.name for _, member, _ in labelled]
     _archive(archive, run, names, evaluations)
     finals = {
@@ -109,17 +127,47 @@ async def run_finals(
         for (label, member, _), evaluation in zip(labelled, evaluations, strict=True)
     }
     groups = {split: {i.key: i.group for i in problem.instances(split, settings.seed)} for split in SPLITS}
-    references = [finals[member.name] for _, member in baselines if finals[member.name].scores]
-    judged = [_judge(finals[member.name], references, groups, maximize=state.maximize) for member in members]
+    references = [finals[member.name] for _, member in compared if finals[member.name].scores]
+    judged = [
+        _judge(
+            _marked(finals[member.name], plain_marks.get(member.name, "")), references, groups, maximize=state.maximize
+        )
+        for member in members
+    ]
     judged.sort(key=lambda final: bool(final.mark))
     judged_names = {"finalists": [final.name for final in judged], "marked": {f.name: f.mark for f in judged if f.mark}}
     archive.commit(run, events=[EventRecord(kind="finalists", key="finalists", data=judged_names)])
-    return Finals(finalists=judged, baselines=references, groups=groups, maximize=state.maximize)
+    return Finals(finalists=judged, baselines=references if baselines else [], groups=groups, maximize=state.maximize)
 
 
 def _task(archive: Archive, run: str, member: Member, show: bool) -> ScoreTask:
     compiled = archive.program(run, member.name).compiled
     return ScoreTask(source=member.source, values=member.values, splits=SPLITS, compiled=compiled, evidence=show)
+
+
+def _best_start_program(state: SearchState) -> list[tuple[str, Member]]:
+    """What to compare with where a problem brings no baselines."""
+    seeds = [member for name, member in state.members.items() if name.startswith("s")]
+    best = min(seeds, key=lambda member: (state.loss(member.validation), member.name), default=None)
+    return [] if best is None else [(best.name, best)]
+
+
+async def _plain_mark(archive: Archive, run: str, member: Member, evaluate: Evaluate) -> str:
+    """Compare with plain Python on validation; returns what is wrong, or nothing."""
+    if not archive.program(run, member.name).compiled:
+        return ""
+    task = ScoreTask(source=member.source, values=member.values, splits=("validation",), compiled=False)
+    evaluation = await evaluate(task)
+    if evaluation.status is not Status.OK:
+        return f"fails where it is not compiled: {evaluation.reason}"
+    plain = evaluation.scores["validation"]
+    if math.isclose(plain, member.validation, rel_tol=PLAIN_TOLERANCE, abs_tol=REPEAT_TOLERANCE):
+        return ""
+    return f"scores {member.validation:.6g} on validation compiled, and {plain:.6g} as plain Python"
+
+
+def _marked(final: Final, mark: str) -> Final:
+    return replace(final, mark=final.mark or mark)
 
 
 def _archived_scores(archive: Archive, run: str, name: str) -> Mapping[str, Mapping[str, float]]:
@@ -165,26 +213,26 @@ def _unrepeated(scores: Scores, archived: Mapping[str, Mapping[str, float]]) -> 
 def _judge(
     final: Final, references: Sequence[Final], groups: Mapping[Split, Mapping[str, str]], *, maximize: bool
 ) -> Final:
-    """Mark a program that is clearly better than the reference where it was tuned and clearly worse where it was not."""
-    if final.mark or not references:
+    """Mark a program whose gain over the reference did not outlive the instances of the search."""
+    if final.mark or not references or references[0].name == final.name:
         return final
     reference = references[0]
-    seen, unseen = (
-        paired_difference(final.scores[split], reference.scores[split], groups[split], maximize=maximize)
-        for split in ("train", "holdout")
-    )
     sign = -1.0 if maximize else 1.0
-    gained = max(sign * seen.low, sign * seen.high) < 0
-    lost = min(sign * unseen.low, sign * unseen.high) > 0
-    if not (gained and lost):
+    differences = {
+        split: paired_difference(final.scores[split], reference.scores[split], groups[split], maximize=maximize)
+        for split in SPLITS
+    }
+    # gains, larger is better, as mean and interval
+    gain = {split: -sign * difference.mean for split, difference in differences.items()}
+    low = {split: gain[split] - (d.high - d.low) / 2 for split, d in differences.items()}
+    high = {split: gain[split] + (d.high - d.low) / 2 for split, d in differences.items()}
+    gained = max(low["train"], low["validation"]) > 0
+    turned = gained and high["holdout"] < 0
+    vanished = gained and high["holdout"] < VANISHED * min(gain["train"], gain["validation"])
+    if not (turned or vanished):
         return final
-    mark = (
-        f"against {reference.label}: {seen.mean:+.4g} [{seen.low:+.4g}, {seen.high:+.4g}] on the instances it was tuned on, "
-        f"{unseen.mean:+.4g} [{unseen.low:+.4g}, {unseen.high:+.4g}] on instances it had not met"
-    )
-    return Final(
-        name=final.name, label=final.label, member=final.member, scores=final.scores, mark=mark, evidence=final.evidence
-    )
+    told = ", ".join(f"{split} {d.mean:+.4g} [{d.low:+.4g}, {d.high:+.4g}]" for split, d in differences.items())
+    return _marked(final, f"what it gains over {reference.label} does not outlive the instances of the search: {told}")
 
 
 def _archive(archive: Archive, run: str, names: Sequence[str], evaluations: Sequence[Evaluation]) -> None:

@@ -314,3 +314,13 @@ def test_programs_of_the_reply_corpus() -> None:
             assert refusal(case["candidate"]).kind == expected["reject"], case["id"]
             checked += 1
     assert checked > 150
+
+
+def test_text_that_python_would_take_minutes_to_compile_is_refused_first():
+    """Each `finally` is compiled twice: nineteen within one another are half a million copies."""
+    lines = ["def f(x):"]
+    lines += [f"{'  ' * depth}try:\n{'  ' * (depth + 1)}pass\n{'  ' * depth}finally:" for depth in range(1, 20)]
+    source = "\n".join([*lines, "  " * 20 + "x = 1", "  return x", ""])
+    with pytest.raises(ProgramError, match="more than 4 `finally`") as caught:
+        read_program(source, "f", ("x",))
+    assert caught.value.kind == "syntax_error"

@@ -1,6 +1,7 @@
 """Finalists are scored again in fresh children: programs that only shine where they were tuned are found out."""
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,13 +36,15 @@ class Planted:
         return Proposal(source=self.source, operator="plant", parents=(request.parent.name,))
 
 
-def run_with(folder, source, change=None, values=None):
+def run_with(folder, source, change=None, values=None, baselines=True):
     """A run of one ticket that proposes `source`; `change` may falsify what workers say."""
     values = values or {}
     settings = RunSettings(
         problem=PROBLEM, set=values, tickets=1, islands=IslandSettings(count=1), tuning=TuningSettings(method="none")
     )
     problem = load_problem(PROBLEM, values)
+    if not baselines:
+        problem.baselines = dict
     signature = problem.signature
     proposer = Planted(source)
     state = SearchState(
@@ -97,21 +100,26 @@ def test_an_honest_program_is_the_champion(tmp_path):
     assert difference.mean == pytest.approx(finals.champion.mean("holdout") - finals.baselines[0].mean("holdout"))
 
 
-def test_a_program_that_knows_the_search_instances_is_marked(tmp_path):
-    """It recognises each train and validation walk by its first step, and goes astray on any other."""
+@pytest.mark.parametrize("baselines", [True, False])
+@pytest.mark.parametrize("otherwise", ["0.05", "0.3"])
+def test_a_program_that_knows_the_search_instances_is_marked(tmp_path, baselines, otherwise):
+    """It recognises each train and validation walk by its first step.
+
+    On any other it goes astray, or does no better than the start program; there are baselines to compare with, or none.
+    """
     problem = load_problem(PROBLEM, {})
     known = [instance.steps[0] for split in ("train", "validation") for instance in problem.instances(split, 0)]
     test = " or ".join(f"abs(last - ({step!r})) < 1e-12" for step in known)
     source = (
         "def step(gap, last, period, memory):\n"
         f"    known = memory[0] if period > 0 else (1.0 if {test} else 0.0)\n"
-        "    return (0.66 * gap if known > 0.5 else 0.05 * gap), np.array([known])\n"
+        f"    return (0.66 * gap if known > 0.5 else {otherwise} * gap), np.array([known])\n"
     )
-    finals, chosen, _ = run_with(tmp_path, source, values={"memory": 1})
+    finals, chosen, _ = run_with(tmp_path, source, values={"memory": 1}, baselines=baselines)
     assert finals.champion.name == "s0"
     (marked,) = [final for final in finals.finalists if final.mark]
     assert marked.name == "t0"
-    assert "on the instances it was tuned on" in marked.mark
+    assert "does not outlive the instances of the search" in marked.mark
     assert list(chosen["marked"]) == ["t0"]
 
 
@@ -128,6 +136,24 @@ def test_a_program_that_scores_differently_the_second_time_is_marked(tmp_path):
     finals, _, _ = run_with(tmp_path, HONEST, change)
     assert finals.champion.name == "s0"
     assert "in a fresh process" in finals.finalists[-1].mark
+
+
+@pytest.mark.parametrize(
+    ("plain", "mark"),
+    [
+        (Evaluation(status=Status.FAILED, reason="unbound name"), "fails where it is not compiled: unbound name"),
+        (Evaluation(status=Status.OK, scores={"validation": 99.0}), "and 99 as plain Python"),
+    ],
+)
+def test_a_program_that_leans_on_the_compiler_is_marked(tmp_path, plain, mark):
+    def change(task, evaluation):
+        if "0.66" not in task.source:
+            return evaluation
+        return plain if getattr(task, "compiled", None) is False else replace(evaluation, compiled=True)
+
+    finals, _, _ = run_with(tmp_path, HONEST, change)
+    assert finals.champion.name == "s0"
+    assert mark in finals.finalists[-1].mark
 
 
 def test_a_program_that_fails_the_second_time_is_marked(tmp_path):
