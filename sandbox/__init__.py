@@ -1,6 +1,11 @@
 """Runs untrusted program source: a static allow list, a locked child process per program, blocks of decisions.
 
-It knows nothing of what programs are for and is usable on its own. `docs/security.md` has the threat model.
+It knows nothing of what programs are for and is usable on its own. `docs/sandbox.md` shows how; `docs/security.md` has the
+threat model.
+
+Defends against: a program that does anything but answer its rows. What this module exports is all that a caller needs.
+
+Does not defend against: a caller that reaches past it, into modules whose pieces are safe only together.
 """
 
 from sandbox.berth import Layers

@@ -1,4 +1,12 @@
-"""One program in its locked process, as its parent sees it: bind parameter vectors, call blocks, close."""
+"""One program in its locked process, as its parent sees it: bind parameter vectors, call blocks, close.
+
+Defends against: a child that outlives a fault (after any `ChildFailed` it is closed and gets no further call), and a
+child that writes while its answers are looked at (they are copied first). Arguments and bindings of the wrong shape are
+refused before the child sees them.
+
+Does not defend against: answers that are in range and bad; `validation` checks only that they are valid. Nor against a
+child that reads its inputs while the parent still writes them: it may see a block half-filled.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,9 @@
 """The errors of this package. A caller never needs to catch everything.
 
+Defends against: a failure that passes for something else. Each kind says whose fault it was, the program's or not.
+
+Does not defend against: a program that fails on purpose; it may choose among the kinds that are its own.
+
     SandboxError                base of all; its text is one clear line: what, where, what to do
     ├── Refused                 the static layer refuses a program; carries the rule and the line
     ├── ChildFailed             a child is gone (time, memory, crash, broken protocol); carries the kind

@@ -4,6 +4,9 @@ Defends against: a child that sends too much, too little or something else. Ever
 it is checked against what the receiver knows; text lies in a fixed place in shared memory and is cut, decoded leniently
 and quoted. Nothing is ever unpickled.
 
+Does not defend against: frames that are well formed and untrue. A child may say "done" without having done anything; it
+then answers with whatever lies in its outputs.
+
 Three channels:
 
 - parent ↔ zygote, a stream of `CONTROL` frames (descriptors ride along): spawn, reap;

@@ -2,6 +2,9 @@
 
 Defends against: secrets reaching the zygote. It is started by exec, in a session of its own, with an environment of a
 few fixed variables, without the caller's descriptors, and with an import path of just the directories it needs.
+
+Does not defend against: secrets in those directories, or in the interpreter's own command line and installation; and a
+zygote that somebody else kills or stops, which costs all its children (their failures say so).
 """
 
 import errno

@@ -2,6 +2,10 @@
 
 The level is computed from mechanisms that a trial child has tried, not from version numbers: a container may forbid
 what the kernel could do.
+
+Defends against: a sandbox that is weaker than it is believed to be. What could not be tried does not count as present.
+
+Does not defend against: anything by itself; it only names. A kernel whose walls have flaws is named like one without.
 """
 
 import enum

@@ -1,4 +1,10 @@
-"""The few calls of the C library that Python does not offer, with errors as `OSError`. Works on Linux; inert elsewhere."""
+"""The few calls of the C library that Python does not offer, with errors as `OSError`. Works on Linux; inert elsewhere.
+
+Defends against: a wall that silently did not go up. Every call's result is checked, and a failure raises.
+
+Does not defend against: wrong numbers or addresses from its callers; it passes on what it is given. Programs cannot reach
+it, since no allowed name leads here.
+"""
 
 import ctypes
 import os

@@ -1,7 +1,12 @@
 """A child without a zygote, for systems that cannot fork: a Python process of its own per program.
 
-This is the level `language-only`. Defends by the static layer, by a process boundary and by wall limits; the kernel
-confines nothing here, and starting takes as long as starting Python. Windows has no more; elsewhere tests use it.
+This is the level `language-only`. Starting takes as long as starting Python. Windows has no more; elsewhere tests use it.
+
+Defends against: a program that hangs, crashes or answers nonsense (a process boundary and wall limits), and one that would
+read its caller's environment (it is started with an environment of its own).
+
+Does not defend against: a program that breaks out of the language. The kernel confines nothing here, so it could do all
+that its user can; inputs could be written, and memory and processor time are not bounded.
 """
 
 import json

@@ -4,6 +4,10 @@ The two take turns and never work at the same time, so a second processor only a
 idle machine with two cores, a round trip takes 20 µs on one and 40 µs across both. (Watching shared memory instead of
 sleeping was slower still, and took the other core from its rightful users.) Next to slow simulators nearness gains
 nothing, so children are then left to the scheduler.
+
+Defends against: nothing; it is for speed alone. The parent moves the child, which has no say and cannot move itself.
+
+Does not defend against: side channels between processes that share a processor; nearness makes parent and child share.
 """
 
 import os

@@ -3,6 +3,11 @@
 Rows of a block are stored argument by argument: all rows of the first, then all rows of the second. Arguments of fixed
 shape have fixed places with room for the largest block; arguments whose length varies from call to call are placed
 behind them at every call, and the header says where.
+
+Defends against: a child that says where its answers lie. It has no say: the parent computes all places itself, and a
+view that does not lie within its region raises.
+
+Does not defend against: sizes that the machine cannot give. Placing is arithmetic; the mapping finds out (`berth`).
 """
 
 import math

@@ -2,6 +2,10 @@
 
 They are trusted input: they come from a problem's author and from the engine, never from a program. They cross to the
 child as JSON.
+
+Defends against: a caller's slips, such as a limit that is no number or a name that is none, before a process is started.
+
+Does not defend against: limits that are valid and too generous, or a layout that hands a program what it should not see.
 """
 
 import math

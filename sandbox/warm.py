@@ -2,6 +2,11 @@
 
 A locked child cannot open a file, so everything that loads code on first use must have been used once. It is also where
 time goes: a first compilation by numba takes ten times as long as a later one.
+
+Defends against: harmless programs that would die, or fail a row, because a library opens a file on first use. It runs
+only our own samples, before any program is there.
+
+Does not defend against: a first use that it does not know. Such a program fails behind the walls; they do not open.
 """
 
 import contextlib

@@ -4,7 +4,8 @@ Defends against: children that inherit the caller's environment, open files, thr
 exec with an environment of its own and never by a fork of the caller. It imports and warms up what children need, gives
 up root, and then only forks and reaps. It reads nothing that a child has written.
 
-Does not defend against: its own parent, whom it trusts.
+Does not defend against: its own parent, whom it trusts, and being killed from outside: its children end with it then, and
+their failures say so.
 
 It ends when its parent ends or hangs up; its children end with it (the kernel sees to that on Linux).
 """
