@@ -24,12 +24,12 @@ EXCEPTIONS = _names(
 
 BUILTINS = _names(
     """
-    abs all any bool dict divmod enumerate filter float frozenset int isinstance len list map max min next pow
-    range reversed round set slice sorted sum tuple zip
+    abs all any bool dict divmod enumerate filter float int isinstance len list map max min next pow
+    range reversed round slice sorted sum tuple zip
     """
 )
-"""No `str`, `repr` or `format`: they show addresses. No `iter`, `type`, `id`, `hash`, `getattr`: state, types, addresses
-and names made at run time."""
+"""No `set` and `frozenset`, `str`, `repr` or `format`: they show addresses, a set by its order. No `iter`, `type`, `id`,
+`hash`, `getattr`: state, types, addresses and names made at run time."""
 
 MATH = _names(
     """
@@ -58,7 +58,7 @@ UFUNCS = _names(
 
 CREATORS = _names(
     """
-    arange array asarray empty empty_like eye fromiter full full_like geomspace identity indices linspace logspace ones
+    arange array asarray eye fromiter full full_like geomspace identity indices linspace logspace ones
     ones_like tri zeros zeros_like
     """
 )
@@ -95,10 +95,9 @@ METHODS = (
         dot fill flatten imag item max mean min ndim nonzero outer partition prod ptp ravel real reduce repeat reshape
         round searchsorted shape size sort squeeze std sum swapaxes take tolist trace transpose var"""
     )
-    # lists, tuples, dictionaries, sets
+    # lists, tuples, dictionaries
     | _names(
-        """add append clear count difference difference_update discard extend get index insert intersection isdisjoint
-        issubset issuperset items keys pop popitem remove reverse setdefault symmetric_difference union update values"""
+        "append clear count extend get index insert items keys pop popitem remove reverse setdefault update values"
     )
     # numbers, strings, slices
     | _names(
@@ -115,15 +114,14 @@ KEYWORDS = _names(
     high increasing indexing initial interpolation k keepdims key kind left low max method min minlength mode n
     nan ndmin neginf num offset ord out posinf prepend range rcond rel_tol repeats retstep return_counts
     return_index return_inverse reverse right rowvar rtol shape side sorted sorter sparse start std step stop
-    strict tol weights x
+    strict tol weights x q xp fp ndigits shift reps indices pad_width v w exp
     """
 ) | {"append"}
 """Keyword names in calls, besides those of the program's own functions. Not `where`: without `out` it returns memory
 that nobody wrote. Not `like`, `subok`, `order`, `casting`, `signature`."""
 
-UNSAFE_KEYWORDS = _names("casting dtype extobj like signature subok where")
-"""Keyword names that stay refused even where a function of the program has a parameter of that name: the static layer
-cannot see which function a call reaches."""
+UNSAFE_KEYWORDS = _names("casting extobj like order overwrite_input signature stat_length subok")
+"""Keyword names without any place in a program, for the advice to leave them out."""
 
 REDUCTIONS = _names("all any average max mean min prod std sum var")
 """Where `where=` is harmless: what it leaves out does not enter the result."""
@@ -146,6 +144,15 @@ INSTEAD = {
     "callable": "arguments are numbers and arrays: delete it",
     "object": "use None as a marker",
     "complex": "work with real numbers",
+    "set": "use a tuple, a list, sorted(…) or a dict",
+    "frozenset": "use a tuple, a list, sorted(…) or a dict",
+    "union": "use a dict, or sorted(…) of both",
+    "add": "use a list and append, or a dict",
+    "empty": "use np.zeros",
+    "empty_like": "use np.zeros_like",
+    "finfo": "write the number itself, for example 1e-16",
+    "iinfo": "write the number itself",
+    "numpy.linalg": "it is already there: write np.linalg.norm(x), or `from numpy import linalg`",
     "random": "a program must be deterministic: write the rule without random numbers",
     "time": "a program must be deterministic: it sees only its arguments",
     "globals": "pass values as arguments",

@@ -22,9 +22,17 @@ from sandbox.survey import Survey
 
 _HOMES = {"np": allow.NUMPY, "math": allow.MATH, "np.linalg": allow.LINALG}
 _KNOWN = allow.BUILTINS | allow.EXCEPTIONS | {"math", "np"}
+_VIEWS = frozenset({"items", "keys"})
+"""Methods of dictionaries whose results make sets when they are combined."""
+_CONSUMERS = frozenset(
+    {"all", "any", "dict", "enumerate", "len", "list", "max", "min", "reversed", "sorted", "sum", "tuple"}
+)
+_EACH = frozenset({"filter", "map", "zip"})
+"""Builtins that read what they are given, the first with one argument, and never pass on the thing itself."""
 _MAX_STRING = 200
 _MAX_SPEC = 6
 _MAX_GUESSED = 40
+_SET = "a set is not allowed, since its order can differ: use a tuple, a list, sorted(…) or a dict"
 _F_STRING = 'an f-string may stand only in an error message: write it as in `raise ValueError(f"…")`, or after `assert`'
 
 
@@ -41,6 +49,24 @@ def _instead(name: str, allowed: Iterable[str], fallback: str) -> str:
     return f"did you mean `{near[0]}`?" if near else fallback
 
 
+def _is_constant(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return _is_constant(node.operand)
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str))
+
+
+def _is_formatting(node: ast.expr) -> bool:
+    """`"…" % x` or `"…".format(x)`."""
+    if isinstance(node, ast.BinOp):
+        text: ast.expr = node.left
+        named = isinstance(node.op, ast.Mod)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        text, named = node.func.value, node.func.attr == "format"
+    else:
+        return False
+    return named and isinstance(text, ast.Constant) and isinstance(text.value, str)
+
+
 class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
     """Visits expressions; raises at the first that breaks a rule.
 
@@ -51,6 +77,7 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
     def __init__(self, survey: Survey) -> None:
         super().__init__()
         self.survey = survey
+        self.views: set[int] = set()
 
     def refuse(self, node: ast.AST, rule: str, message: str) -> NoReturn:
         """Refuse the program because of `node`."""
@@ -73,6 +100,21 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
             known = _KNOWN | self.survey.bound
             instead = _instead(node.id, known, "define it first")
             self.refuse(node, "name", f"`{node.id[:_MAX_GUESSED]}` is not available: {instead}")
+        if node.id in self.survey.modules:
+            self._refuse_module(node)
+        return node
+
+    def _refuse_module(self, node: ast.expr) -> NoReturn:
+        """The name of a module has one meaning in a whole program, so that every layer reads it alike."""
+        name = shown(node)
+        self.refuse(node, "module", f"the module `{name}` can only be used as in `{name}.f(x)`: use another name here")
+
+    def _visit_home(self, node: ast.expr) -> ast.expr:
+        """What stands left of a dot: the only place for a module."""
+        if not self.survey.modules_of(node):
+            return self.visit(node)  # type: ignore[no-any-return]
+        if isinstance(node, ast.Attribute):
+            node.value = self._visit_home(node.value)
         return node
 
     # -- attributes
@@ -80,8 +122,14 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         if node.attr == "astype":
             self.refuse(node, "dtype", "`.astype` must be called where it is named: write x.astype(float)")
-        node.value = self.visit(node.value)  # first, so that `np.random.rand` is blamed for `random`
+        node.value = self._visit_home(node.value)  # first, so that `np.random.rand` is blamed for `random`
         self._check_attribute(node)
+        if self.survey.modules_of(node):
+            self._refuse_module(node)
+        if node.attr in _VIEWS and id(node) not in self.views:
+            self.refuse(
+                node, "set", f"`.{node.attr}()` may only be read: write list(d.{node.attr}()), or a loop over it"
+            )
         return node
 
     def _check_attribute(self, node: ast.Attribute) -> None:
@@ -109,46 +157,51 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
             node.func = self.visit(node.func)
         for keyword in node.keywords:
             self._check_keyword(node, keyword)
-            if keyword.arg != "dtype":
+            if keyword.arg != "dtype" or self.survey.is_own_function(node.func):
                 keyword.value = self.visit(keyword.value)
         if self._is_type_test(node):
             node.args = [self.visit(node.args[0]), self._visit_types(node.args[1])]
         else:
+            self._allow_views(node)
             node.args = [self.visit(argument) for argument in node.args]
         return node
+
+    def _allow_views(self, node: ast.Call) -> None:
+        function = node.func.id if isinstance(node.func, ast.Name) and node.func.id not in self.survey.bound else ""
+        if function in _EACH or (function in _CONSUMERS and len(node.args) == 1):  # max(a, b) returns a or b itself
+            for argument in node.args:
+                self.allow_view(argument)
 
     def _check_keyword(self, call: ast.Call, keyword: ast.keyword) -> None:
         name = keyword.arg
         if name is None:
             self.refuse(keyword.value, "keyword", "`**` in a call is not allowed: name the arguments")
-        if name == "dtype":
-            self._check_dtype(keyword.value)
-        elif self._takes_any_keyword(call.func):
+        if self._takes_any_keyword(call.func):
             self.check_name(keyword.value, name)
+        elif name == "dtype":
+            self._check_dtype(keyword.value)
         elif name == "where":
             reduction = isinstance(call.func, ast.Attribute) and call.func.attr in allow.REDUCTIONS
             if not reduction:
                 self.refuse(keyword.value, "keyword", "`where=` leaves results undefined: use np.where(mask, a, b)")
-        elif name not in allow.KEYWORDS and (name not in self.survey.parameters or name in allow.UNSAFE_KEYWORDS):
-            own = (
-                f"call that argument something else than `{name}`" if name in self.survey.parameters else "leave it out"
-            )
-            self.refuse(keyword.value, "keyword", f"the keyword argument `{name}=` is not available: {own}")
+        elif name not in allow.KEYWORDS:
+            instead = "leave it out" if name in allow.UNSAFE_KEYWORDS else "give it by position, or leave it out"
+            self.refuse(keyword.value, "keyword", f"the keyword argument `{name}=` is not available here: {instead}")
 
     def _takes_any_keyword(self, function: ast.expr) -> bool:
-        """`dict(a=1)` and `d.update(a=1)`: the names are data."""
+        """Functions of the program; `dict(a=1)` and `d.update(a=1)`, where the names are data."""
+        if self.survey.is_own_function(function):
+            return True
         if isinstance(function, ast.Attribute):
             return function.attr == "update"
         return isinstance(function, ast.Name) and function.id == "dict" and "dict" not in self.survey.bound
 
     def _check_astype(self, node: ast.Call) -> None:
-        if (
-            len(node.args) != 1
-            or isinstance(node.args[0], ast.Starred)
-            or {key.arg for key in node.keywords} - {"copy"}
-        ):
+        keywords = sorted(keyword.arg or "**" for keyword in node.keywords if keyword.arg != "copy")
+        if len(node.args) == 1 and not keywords and not isinstance(node.args[0], ast.Starred):
+            self._check_dtype(node.args[0])
+        elif node.args or keywords != ["dtype"]:
             self.refuse(node, "dtype", "`.astype` takes one type: write x.astype(float)")
-        self._check_dtype(node.args[0])
 
     def _check_dtype(self, node: ast.expr) -> None:
         if isinstance(node, ast.Name) and node.id in {"float", "int", "bool"} and node.id not in self.survey.bound:
@@ -171,6 +224,39 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
         if isinstance(node, ast.Attribute) and node.attr == "ndarray" and self.survey.modules_of(node.value) == {"np"}:
             return node
         return self.visit(node)  # type: ignore[no-any-return]
+
+    # -- sets: their order depends on addresses and on what is in them, so none is ever made
+
+    def visit_Set(self, node: ast.Set) -> NoReturn:
+        self.refuse(node, "set", _SET)
+
+    def visit_SetComp(self, node: ast.SetComp) -> NoReturn:
+        self.refuse(node, "set", _SET)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.Compare:
+        """`x in {1, 2}` tests only; nothing can reach the set."""
+        node.left = self.visit(node.left)
+        node.comparators = [
+            self._visit_tested(right) if isinstance(operator, (ast.In, ast.NotIn)) else self.visit(right)
+            for operator, right in zip(node.ops, node.comparators, strict=True)
+        ]
+        return node
+
+    def _visit_tested(self, node: ast.expr) -> ast.expr:
+        if isinstance(node, ast.Set) and all(map(_is_constant, node.elts)):
+            node.elts = [self.visit(element) for element in node.elts]
+            return node
+        self.allow_view(node)
+        return self.visit(node)  # type: ignore[no-any-return]
+
+    def allow_view(self, node: ast.expr) -> None:
+        """Let `d.keys()` or `d.items()` stand here, where they are only read: elsewhere, `d.keys() | other` makes a set."""
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _VIEWS:
+            self.views.add(id(node.func))
+
+    def visit_Starred(self, node: ast.Starred) -> ast.Starred:
+        self.allow_view(node.value)
+        return self.node_contents_visit(node)  # type: ignore[no-any-return]
 
     # -- constants and text
 
@@ -206,6 +292,8 @@ class ExpressionRules(RestrictingNodeTransformer):  # type: ignore[misc]
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
             node.left, node.right = self.visit_told(node.left), self.visit_told(node.right)
             return node
+        if _is_formatting(node):
+            self.refuse(node, "format", 'text is formatted only by an f-string: write raise ValueError(f"bad {x}")')
         return self.visit(node)  # type: ignore[no-any-return]
 
     def _visit_formatted(self, node: ast.FormattedValue) -> None:

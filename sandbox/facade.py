@@ -1,8 +1,12 @@
 """The world a program sees: `math`, `np` and a handful of builtins, holding allow-listed functions only.
 
-Defends against: reaching anything else through `np` or `math`, and making arrays of addresses, text or dates (their
-types are checked when they are made, whatever way the type was written). `np.empty` gives zeros: fresh memory would
-show what was there before.
+Defends against: reaching anything else through `np` or `math`; arrays of text, which would show addresses when an object
+is written into one, and of dates (whatever a function of numpy returns is checked for its type); functions that hide that
+memory ran out.
+
+Arrays of objects are refused on the common ways only: methods and operators of arrays are numpy's own, so
+`x.cumsum(0, "O")` or `x + [10**30]` make one. Such an array can crash its child, and no more: nothing of it is left, or
+can be seen, in the next row.
 
 Does not defend against: numba's view of a program, which uses the real modules. There, only the static layer's list of
 names holds; nothing but numba's type inference ever reads them.
@@ -17,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from sandbox import allow
+from sandbox import allow, endings
 
 _NUMBERS = frozenset("biufc")
 _TYPE_PLACE = {
@@ -30,9 +34,6 @@ _TYPE_PLACE = {
 _PAD_MODES = frozenset(
     {"constant", "edge", "linear_ramp", "maximum", "mean", "minimum", "reflect", "symmetric", "wrap"}
 )
-INSTEAD_OF = {"empty": "zeros", "empty_like": "zeros_like"}
-"""Functions that would show what was in memory before, and what stands in for them."""
-
 _DTYPES = frozenset({float, int, bool, None, *(getattr(np, name) for name in allow.DTYPES if hasattr(np, name))})
 
 
@@ -42,23 +43,37 @@ def _check_dtype(dtype: Any) -> None:
         raise TypeError("the type of an array is float, int, bool or one of np.float64, np.float32, np.int64, np.int32")
 
 
-def _guard(name: str) -> Callable[..., Any]:
-    """A function that makes arrays, with the type of what it makes checked."""
-    function: Callable[..., Any] = getattr(np, INSTEAD_OF.get(name, name))
-    place = _TYPE_PLACE[INSTEAD_OF.get(name, name)]
+def _check_numbers(made: Any) -> None:
+    if isinstance(made, (np.ndarray, np.generic)):
+        if made.dtype.kind not in _NUMBERS:
+            raise TypeError("an array must hold numbers")
+    elif isinstance(made, (tuple, list)):
+        for part in made:
+            _check_numbers(part)
+
+
+def _guard(function: Callable[..., Any], place: int | None = None) -> Callable[..., Any]:
+    """A function with what it returns checked, and the type at a place among its arguments, if it makes arrays."""
 
     @wraps(function)
     def guarded(*args: Any, **kwargs: Any) -> Any:
-        if len(args) > place:
+        if place is not None and len(args) > place:
             _check_dtype(args[place])
         made = function(*args, **kwargs)
-        array = made[0] if isinstance(made, tuple) else made
-        if array.dtype.kind not in _NUMBERS:
-            raise TypeError("an array must hold numbers")
+        _check_numbers(made)
         return made
 
     del guarded.__wrapped__
     return guarded
+
+
+def _add() -> Callable[..., Any]:
+    """`np.add`, the only ufunc that makes texts: those of its methods that a program may name stay with it."""
+    function = _guard(np.add)
+    methods = {"accumulate": np.add.accumulate, "outer": _guard(np.add.outer), "reduce": np.add.reduce}
+    vars(function).clear()
+    vars(function).update(methods)
+    return function
 
 
 def _pad(array: Any, pad_width: Any, mode: Any = "constant", **values: Any) -> Any:
@@ -66,6 +81,11 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **values: Any) -> A
     if mode not in _PAD_MODES:
         raise ValueError(f"the mode of np.pad is one of {', '.join(sorted(_PAD_MODES))}")
     return np.pad(array, pad_width, mode, **values)
+
+
+def _array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> bool:
+    """`np.array_equal`, whose own conversion takes every error, even that memory ran out, for "not equal"."""
+    return bool(np.array_equal(np.asarray(a1), np.asarray(a2), equal_nan))
 
 
 def _facade(name: str, members: dict[str, Any]) -> ModuleType:
@@ -80,13 +100,20 @@ def _members(home: ModuleType, names: frozenset[str]) -> dict[str, Any]:
 
 
 MATH = _facade("math", _members(math, allow.MATH))
-LINALG = _facade("linalg", _members(np.linalg, allow.LINALG))
-NUMPY = _facade(
-    "np",
-    _members(np, allow.NUMPY - allow.CREATORS - {"linalg", "pad"})
-    | {name: _guard(name) for name in sorted(allow.CREATORS)}
-    | {"linalg": LINALG, "ndarray": np.ndarray, "pad": _pad},
-)
+_GUARDED_LINALG = {name: _guard(getattr(np.linalg, name)) for name in sorted(allow.LINALG - {"LinAlgError"})}
+LINALG = _facade("linalg", _GUARDED_LINALG | {"LinAlgError": np.linalg.LinAlgError})
+
+_GUARDED: dict[str, Callable[..., Any]] = {
+    **{name: _guard(getattr(np, name)) for name in sorted(allow.FUNCTIONS) if hasattr(np, name)},
+    **{name: _guard(getattr(np, name), _TYPE_PLACE[name]) for name in sorted(allow.CREATORS)},
+    "add": _add(),
+    "array_equal": _array_equal,
+    "pad": _guard(_pad),
+}
+NUMPY = _facade("np", _members(np, allow.NUMPY - {"linalg"}) | _GUARDED | {"linalg": LINALG, "ndarray": np.ndarray})
+
+INSTEAD_OF: dict[str, str] = {}
+"""Functions for which the compiled layer should read another."""
 
 BUILTINS = MappingProxyType({name: getattr(builtins, name) for name in sorted(allow.BUILTINS | allow.EXCEPTIONS)})
 """What `__builtins__` of a program holds."""
@@ -99,9 +126,11 @@ CALLABLES = frozenset(
 )
 """Functions and types that a module constant may be another name for, as in `floor = math.floor`."""
 
-REAL = {id(MATH): math, id(NUMPY): np, id(LINALG): np.linalg, id(_pad): np.pad} | {
-    id(getattr(NUMPY, name)): getattr(np, INSTEAD_OF.get(name, name)) for name in sorted(allow.CREATORS)
-}
+REAL = (
+    {id(MATH): math, id(NUMPY): np, id(LINALG): np.linalg}
+    | {id(function): getattr(np, name) for name, function in _GUARDED.items()}
+    | {id(function): getattr(np.linalg, name) for name, function in _GUARDED_LINALG.items()}
+)
 """For each member that is not the real thing, the real thing, for numba, which knows only those."""
 
 
@@ -114,4 +143,5 @@ def _already_imported(*_: object) -> None:
 
 def new_globals() -> dict[str, Any]:
     """Fresh globals for one program."""
-    return {"__builtins__": {**BUILTINS, "__import__": _already_imported}, "math": MATH, "np": NUMPY}
+    inner = {"__import__": _already_imported, endings.NAME: endings.ENDINGS}
+    return {"__builtins__": {**BUILTINS, **inner}, "math": MATH, "np": NUMPY}

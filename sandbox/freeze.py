@@ -1,7 +1,7 @@
 """Module constants are frozen after they have been made, so that no state survives a call.
 
 Defends against: a program that remembers earlier blocks in a list, dictionary, array, closure, iterator or default.
-Lists become tuples, sets frozen sets, dictionaries read-only views, arrays read-only copies; functions must have no
+Lists become tuples, dictionaries read-only views, arrays read-only copies; functions must have no
 closure and only constant defaults; all else is refused.
 
 Does not defend against: memory of the process outside Python objects (what native code could keep; the program never
@@ -55,10 +55,8 @@ def _frozen(value: Any, depth: int) -> Any:
         return value
     if kind is slice:
         return slice(*(_frozen(part, depth + 1) for part in (value.start, value.stop, value.step)))
-    if kind in (list, tuple):
+    if kind is list or isinstance(value, tuple):  # named tuples too, such as what np.linalg.eigh returns
         return tuple(_frozen(element, depth + 1) for element in value)
-    if kind in (set, frozenset):
-        return frozenset(_frozen(element, depth + 1) for element in value)
     if kind is dict:
         return MappingProxyType({_frozen(key, depth + 1): _frozen(item, depth + 1) for key, item in value.items()})
     if kind is np.ndarray:

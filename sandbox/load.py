@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from sandbox import facade
+from sandbox.endings import passing_on
 from sandbox.errors import Refused
 from sandbox.freeze import freeze_globals
 from sandbox.rows import SOURCE_NAME, explain
@@ -42,7 +43,7 @@ def load(source: str, layout: Layout, *, static: bool = True) -> Loaded:
     """
     if not static:
         return _load_anything(source, layout)
-    tree = restrict(source, layout)
+    tree = passing_on(restrict(source, layout))
     namespace = facade.new_globals()
     lines = _binding_lines(tree)
     _execute(tree, namespace)

@@ -16,11 +16,9 @@ from typing import NoReturn
 
 from sandbox import allow
 from sandbox.expressions import ExpressionRules, shown
-from sandbox.survey import DROPPED, MODULES, Survey
+from sandbox.survey import DROPPED, MODULES, Survey, modules_imported, names_bound
 
 _PATTERNS = (ast.MatchValue, ast.MatchSingleton, ast.MatchSequence, ast.MatchStar, ast.MatchAs, ast.MatchOr)
-_MAX_FINALLY = 4
-"""Python compiles what stands in `finally` twice; inside each other, that doubles every time."""
 _DEFAULTS = (ast.Constant, ast.Name, ast.Attribute, ast.UnaryOp, ast.BinOp, ast.Tuple)
 
 
@@ -34,7 +32,6 @@ class Rules(ExpressionRules):
     def __init__(self, survey: Survey) -> None:
         super().__init__(survey)
         self.functions_around = 0
-        self.finals = 0
 
     @contextmanager
     def _function(self) -> Iterator[None]:
@@ -47,9 +44,21 @@ class Rules(ExpressionRules):
     def visit_Module(self, node: ast.Module) -> ast.Module:
         for statement in node.body:
             self._check_level(statement)
+        self._check_modules(node)
         self.node_contents_visit(node)
         self._check_rebinding(node.body)
         return node
+
+    def _check_modules(self, tree: ast.Module) -> None:
+        """A name of a module is bound by imports of that module alone."""
+        known = self.survey.modules
+        for node in ast.walk(tree):
+            for name in names_bound(node):
+                if name in known:
+                    self.refuse(node, "module", f"`{name}` is the name of a module here: use another name for this")
+            for name, _ in modules_imported(node):
+                if len(known[name]) > 1:
+                    self.refuse(node, "module", f"`{name}` stands for two modules: use a name for each")
 
     def _check_level(self, node: ast.stmt) -> None:
         text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -110,11 +119,13 @@ class Rules(ExpressionRules):
     # -- plain statements
 
     def visit_For(self, node: ast.For) -> ast.For:
+        self.allow_view(node.iter)
         return self.node_contents_visit(node)  # type: ignore[no-any-return]
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.comprehension:
         if node.is_async:
             self.refuse(node.target, "statement", "`async for` is not allowed: write `for`")
+        self.allow_view(node.iter)
         return self.node_contents_visit(node)  # type: ignore[no-any-return]
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
@@ -163,12 +174,9 @@ class Rules(ExpressionRules):
         return node
 
     def visit_Try(self, node: ast.Try) -> ast.Try:
+        """No `finally`: it runs while memory is short, and by `return` or `raise` it hides that from nobody but us."""
         if node.finalbody:
-            self.finals += 1
-            if self.finals > _MAX_FINALLY:
-                self.refuse(
-                    node.finalbody[0], "statement", f"there are more than {_MAX_FINALLY} `finally`: leave them out"
-                )
+            self.refuse(node.finalbody[0], "statement", "`finally` is not allowed: write what it does after the `try`")
         return self.node_contents_visit(node)  # type: ignore[no-any-return]
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
@@ -197,8 +205,10 @@ class Rules(ExpressionRules):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> list[ast.stmt]:
         module = node.module or "."
         aliases: list[ast.stmt] = []
-        if node.level or module not in DROPPED | set(MODULES) or any(name.name == "*" for name in node.names):
+        if node.level or module not in DROPPED | set(MODULES):
             self._refuse_import(node, module)
+        if any(name.name == "*" for name in node.names):
+            self.refuse(node, "import", f"`import *` is not allowed: name what you use, as in `{module}.sqrt(x)`")
         if module in MODULES:
             for name in node.names:
                 value = ast.Attribute(ast.Name(MODULES[module], ast.Load()), name.name, ast.Load())
@@ -206,12 +216,20 @@ class Rules(ExpressionRules):
         return aliases or [ast.copy_location(ast.Pass(), node)]
 
     def _alias(self, name: str, value: ast.expr, at: ast.stmt) -> ast.stmt:
-        assignment = ast.copy_location(ast.Assign(targets=[ast.Name(name, ast.Store())], value=value), at)
-        return self.visit(ast.fix_missing_locations(assignment))  # type: ignore[no-any-return]
+        self.check_name(at, name)
+        value = ast.fix_missing_locations(ast.copy_location(value, at))
+        target = ast.copy_location(ast.Name(name, ast.Store()), at)
+        if not self.survey.modules_of(value):
+            value = self.visit(value)
+        return ast.copy_location(ast.Assign(targets=[target], value=value), at)
 
     def _refuse_import(self, node: ast.stmt, module: str) -> NoReturn:
-        instead = allow.INSTEAD.get(module.split(".", maxsplit=1)[0], "`math` and `np` (numpy) are already there")
-        self.refuse(node, "import", f"import of `{module}` is not allowed: {instead}")
+        instead = allow.INSTEAD.get(module) or allow.INSTEAD.get(module.split(".", maxsplit=1)[0])
+        self.refuse(
+            node,
+            "import",
+            f"import of `{module}` is not allowed: {instead or '`math` and `np` (numpy) are already there'}",
+        )
 
     # -- match: values and sequences only, since a class pattern reads attributes by name
 

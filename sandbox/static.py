@@ -2,8 +2,8 @@
 
 Defends against: everything a program could do through the language and its libraries that is not arithmetic on what it
 is given. It consists of `sandbox.text` (before parsing), `sandbox.expressions` and `sandbox.rules` (the tree) and
-`sandbox.allow` (the names). An accepted program runs unmodified, without imports and annotations, so the layer costs
-nothing per call.
+`sandbox.allow` (the names). An accepted program runs without imports and annotations, else as it is (but see
+`sandbox.endings`), so the layer costs nothing per call.
 
 Does not defend against: endless loops, large memory, deep recursion (the process's limits do) and flaws of CPython or
 numpy behind allowed names (the operating-system layer does).
@@ -44,11 +44,15 @@ def restrict(source: str, layout: Layout) -> ast.Module:
         raise Refused(f"the program has more than {MAX_CODE_BYTES} bytes of code: write a shorter rule", rule="size")
     tree = parse(source)
     check_tree_size(tree)
+    rules = Rules(Survey.of(tree))
     try:
-        tree = Rules(Survey.of(tree)).visit_Module(tree)
+        tree = rules.visit_Module(tree)
     except RecursionError:
         raise Refused("the program is nested too deep: split it into steps", rule="size") from None
     check_signature(tree, layout)
+    for parameter in layout.parameters:
+        for choice in parameter.choices:  # a program sees it like a constant, so "%s" is none here either
+            rules.visit_Constant(ast.Constant(choice))
     return tree
 
 

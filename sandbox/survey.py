@@ -1,11 +1,13 @@
 """What names a program binds, found before the rules are applied.
 
 The rules need to know whether a name that a program reads can exist at all, and which of its names stand for `math` or
-numpy. A name counts as bound wherever it is bound: a wrong guess here only changes a message, since the restricted
-globals decide what exists when the program runs.
+numpy. A name counts as bound wherever it is bound: a wrong guess about any other name only changes a message, since the
+restricted globals decide what exists when the program runs. A name of a module means that module wherever it stands: the
+rules refuse a program that binds it to anything else, or that uses a module otherwise than left of a dot.
 """
 
 import ast
+from collections import Counter
 from dataclasses import dataclass, field
 
 MODULES = {"math": "math", "numpy": "np"}
@@ -23,13 +25,15 @@ class Survey:
 
     Args:
         bound: every name that it binds, in any scope.
-        parameters: names of all parameters of its functions: they may be keywords in calls.
         modules: for each name that stands for a module, the modules it may stand for.
+        bindings: how often each name is bound.
+        functions: how often each name is bound to a function of the program.
     """
 
     bound: set[str] = field(default_factory=set)
-    parameters: set[str] = field(default_factory=set)
     modules: dict[str, set[str]] = field(default_factory=lambda: {"math": {"math"}, "np": {"np"}})
+    bindings: Counter[str] = field(default_factory=Counter)
+    functions: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, tree: ast.Module) -> "Survey":
@@ -40,36 +44,32 @@ class Survey:
         return survey
 
     def _note(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                self.bound.add(node.id)
-        elif isinstance(node, ast.arg):
-            self.bound.add(node.arg)
-            self.parameters.add(node.arg)
+        for name in names_bound(node):
+            self.bound.add(name)
+            self.bindings[name] += 1
+        if isinstance(node, ast.FunctionDef):
+            self.functions[node.name] += 1
         elif isinstance(node, ast.Assign):
             self._note_alias(node)
-        elif isinstance(node, (ast.FunctionDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-            if node.name:
-                self.bound.add(node.name)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                self._bind_module(alias.asname or alias.name, MODULES.get(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                linalg = (node.module, alias.name) == ("numpy", "linalg")
-                self._bind_module(alias.asname or alias.name, "np.linalg" if linalg else None)
+        for name, module in modules_imported(node):
+            self._bind_module(name, module)
 
     def _note_alias(self, node: ast.Assign) -> None:
+        if isinstance(node.value, ast.Lambda):
+            self.functions.update(target.id for target in node.targets if isinstance(target, ast.Name))
         module = dotted(node.value)
         if module in FACADES:
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     self._bind_module(target.id, module)
 
-    def _bind_module(self, name: str, module: str | None) -> None:
+    def _bind_module(self, name: str, module: str) -> None:
         self.bound.add(name)
-        if module is not None:
-            self.modules.setdefault(name, set()).add(module)
+        self.modules.setdefault(name, set()).add(module)
+
+    def is_own_function(self, node: ast.expr) -> bool:
+        """Whether an expression is a name that can only be a function of the program."""
+        return isinstance(node, ast.Name) and 0 < self.bindings[node.id] == self.functions[node.id]
 
     def modules_of(self, node: ast.expr) -> set[str]:
         """The modules that an expression may stand for; empty for anything else."""
@@ -88,3 +88,26 @@ def dotted(node: ast.expr) -> str | None:
         home = dotted(node.value)
         return f"{home}.{node.attr}" if home else None
     return None
+
+
+def names_bound(node: ast.AST) -> list[str]:
+    """The names that this node alone binds, modules left out."""
+    if isinstance(node, ast.Name):
+        return [] if isinstance(node.ctx, ast.Load) else [node.id]
+    if isinstance(node, ast.arg):
+        return [node.arg]
+    if isinstance(node, (ast.FunctionDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+        return [node.name] if node.name else []
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        modules = {name for name, _ in modules_imported(node)}
+        return [name for name in (alias.asname or alias.name for alias in node.names) if name not in modules]
+    return []
+
+
+def modules_imported(node: ast.AST) -> list[tuple[str, str]]:
+    """The names that an import binds to modules, with these."""
+    if isinstance(node, ast.Import):
+        return [(alias.asname or alias.name, MODULES[alias.name]) for alias in node.names if alias.name in MODULES]
+    if isinstance(node, ast.ImportFrom) and node.module == "numpy":
+        return [(alias.asname or alias.name, "np.linalg") for alias in node.names if alias.name == "linalg"]
+    return []

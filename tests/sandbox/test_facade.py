@@ -51,7 +51,6 @@ def test_nothing_needs_loading(sandbox: Sandbox, part: int) -> None:
         ("array", np.array([1.0, 2.0])),
         ("asarray", np.array([1.0, 2.0])),
         ("zeros_like", np.zeros(2)),
-        ("empty_like", np.zeros(2)),
         ("ones_like", np.ones(2)),
     ],
 )
@@ -67,8 +66,8 @@ def test_guarded_functions_do_what_numpy_does(call: str, expected: np.ndarray) -
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [
-        ("array", ([1.0],)), ("asarray", ([1.0],)), ("zeros", (2,)), ("ones", (2,)), ("empty", (2,)), ("full", (2, 1.0)),
-        ("zeros_like", ([1.0],)), ("ones_like", ([1.0],)), ("empty_like", ([1.0],)), ("full_like", ([1.0], 2.0)),
+        ("array", ([1.0],)), ("asarray", ([1.0],)), ("zeros", (2,)), ("ones", (2,)), ("full", (2, 1.0)),
+        ("zeros_like", ([1.0],)), ("ones_like", ([1.0],)), ("full_like", ([1.0], 2.0)),
         ("arange", (0, 3, 1)), ("eye", (2, 2, 0)), ("identity", (2,)), ("tri", (2, 2, 0)), ("fromiter", ([1.0],)),
         ("linspace", (0, 1, 3, True, False)), ("logspace", (0, 1, 3, True, 10.0)), ("geomspace", (1, 2, 3, True)),
         ("indices", ((2,),)),
@@ -85,8 +84,59 @@ def test_arrays_hold_numbers(value: object) -> None:
         facade.NUMPY.array(value)
 
 
+OBJECTS = [
+    "np.append([f], [1.0])", "np.concatenate([[f], [1.0]])", "np.where(x > 0, f, f)", "np.stack([[f], [f]])",
+    "np.vstack([[f], [f]])", "np.hstack([[f], [f]])", "np.column_stack([[f], [f]])", "np.repeat(f, 3)",
+    "np.full(3, f)", "np.cumsum(x, 0, 'O')", "np.tile(f, 3)", "np.ravel([f])", "np.copy([f])", "np.broadcast_to([f], 3)",
+    "np.array_split(np.zeros(2) + [10**30, 1], 2)", "np.meshgrid([f], [f])", "np.pad([f], 1)", "np.append(['a'], ['b'])",
+    "np.where(x > 0, 'a', 'b')", "np.repeat('a', 3)", "np.add(['a'], ['b'])", "np.add('a', 'b')",
+    "np.add.outer(['a'], ['b'])", "np.unique(['a', 'b'])", "np.select([x > 0], ['a'], 'b')", "np.take(['a'], 0)",
+    "np.copy('a')", "np.atleast_1d('a')", "np.sort(['a'])", "np.diag([[f, f], [f, f]])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", OBJECTS)
+def test_functions_return_numbers(call: str) -> None:
+    with pytest.raises(TypeError):
+        eval(call, {"np": facade.NUMPY, "f": len, "x": np.arange(3.0)})
+
+
+def test_no_function_makes_texts() -> None:
+    """A text array shows the address of a function that is written into it, so there is none at all."""
+    texts: list[object] = ["a", ["a", "b"], ("a" * 60,), [["a", "b"], ["c", "d"]]]
+    members = [value for home in (facade.NUMPY, facade.LINALG) for value in vars(home).values() if callable(value)]
+    members += [
+        getattr(value, name) for value in members for name in ("accumulate", "outer", "reduce") if hasattr(value, name)
+    ]
+    members += [getattr(np.ones(2), name) for name in allow.METHODS if callable(getattr(np.ones(2), name, None))]
+    members = [member for member in members if member is not np.ndarray and getattr(member, "__name__", "") != "astype"]
+    for member in members:
+        for arguments in (
+            [(t,) for t in texts]
+            + [(t, t) for t in texts]
+            + [([True, False], t, t) for t in texts]
+            + [(t, k) for t in texts for k in (0, 1, 2)]
+            + [([1.0, 2.0], 0, "U5"), (0, "U5"), ([1.0], "U5"), ([[1.0, 2.0]] * 2, 0, 0, 1, "U5")]
+        ):
+            try:
+                made = member(*arguments)
+            except Exception:  # noqa: BLE001 - whatever it is, it is no text
+                continue
+            for part in made if type(made) in (tuple, list) else [made]:
+                if isinstance(part, (np.ndarray, np.generic)):
+                    assert part.dtype.kind in "biufcO", (member, arguments)
+
+
+def test_add_stays_a_ufunc_where_it_matters() -> None:
+    x = np.arange(3.0)
+    assert facade.NUMPY.add(x, 1.0).tolist() == [1.0, 2.0, 3.0]
+    assert facade.NUMPY.add.reduce(x) == 3.0
+    assert facade.NUMPY.add.accumulate(x).tolist() == [0.0, 1.0, 3.0]
+    assert facade.NUMPY.add.outer(x, x).shape == (3, 3)
+
+
 def test_every_creator_is_guarded() -> None:
-    assert set(facade._TYPE_PLACE) | set(facade.INSTEAD_OF) == allow.CREATORS
+    assert set(facade._TYPE_PLACE) == allow.CREATORS
 
 
 @pytest.mark.parametrize("mode", ["empty", "nonsense", abs, None])
@@ -104,7 +154,7 @@ def test_frozen_values() -> None:
     namespace = {
         "a": [1, [2, 3]],
         "b": {"k": [1]},
-        "c": {1, 2},
+        "c": np.linalg.eigh(np.eye(2)),
         "d": np.zeros(2),
         "e": facade.MATH.sqrt,
         "f": slice(1, 2),
@@ -113,7 +163,8 @@ def test_frozen_values() -> None:
     freeze_globals(namespace, {})
     assert namespace["a"] == (1, (2, 3))
     assert namespace["b"]["k"] == (1,)
-    assert namespace["c"] == frozenset({1, 2})
+    assert type(namespace["c"]) is tuple
+    assert not any(part.flags.writeable for part in namespace["c"])
     assert not namespace["d"].flags.writeable
     assert namespace["d"].base is None
     with pytest.raises(TypeError):

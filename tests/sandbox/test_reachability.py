@@ -18,13 +18,13 @@ from sandbox import Field, Layout, Refused, allow, check_program, facade
 from sandbox.warm import warm_up
 
 HARMLESS = (
-    int, float, bool, str, complex, tuple, list, dict, set, frozenset, range, slice, type(None), type(Ellipsis),
+    int, float, bool, str, complex, tuple, list, dict, range, slice, type(None), type(Ellipsis),
     np.ndarray, np.generic, np.ufunc,
     types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.MethodWrapperType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.WrapperDescriptorType,
     types.GetSetDescriptorType, types.MemberDescriptorType, types.MappingProxyType, types.GeneratorType,
     type(np.sum), type({}.keys()), type({}.values()), type({}.items()),
-    enumerate, zip, map, filter, reversed, type(iter([])), type(iter(())), type(iter({})), type(iter(set())),
+    enumerate, zip, map, filter, reversed, type(iter([])), type(iter(())), type(iter({})),
     type(reversed([])), type(reversed({})),
     BaseException,
 )  # fmt: skip
@@ -53,7 +53,7 @@ def samples() -> list[Any]:
 
     array = np.arange(6.0).reshape(2, 3)
     return [
-        1, 1.5, True, "text", (1, 2), [1, 2], {"a": 1}, {1, 2}, frozenset({1}), range(3), slice(1, 2), None, ...,
+        1, 1.5, True, "text", (1, 2), [1, 2], {"a": 1}, range(3), slice(1, 2), None, ...,
         array, np.arange(3), np.zeros(2, bool), np.float64(1.5), np.int64(2), np.bool_(True), np.float32(1.0), 1 + 2j,
         np.array(3.0), function, lambda x: x, (x for x in [1]), enumerate([1]), zip([1], [2], strict=True), map(abs, [1]),
         filter(None, [1]), reversed([1]), {}.keys(), {}.values(), {}.items(), types.MappingProxyType({"a": 1}),
@@ -67,8 +67,7 @@ def samples() -> list[Any]:
 def attributes_of(value: Any) -> frozenset[str]:
     if id(value) in FACADES:
         return frozenset(vars(value))
-    # a name of a module may be bound to anything, and then allows the module's names on it
-    return allow.METHODS | allow.NUMPY | allow.MATH | allow.LINALG
+    return allow.METHODS
 
 
 def test_every_allowed_attribute_leads_to_something_harmless() -> None:
@@ -115,7 +114,7 @@ def test_results_of_every_allowed_function_are_harmless() -> None:
             for part in result if type(result) in (tuple, list) else [result]:
                 if not isinstance(part, HARMLESS) or isinstance(part, type):
                     strange.append((function, given, type(part)))
-                if isinstance(part, np.ndarray) and part.dtype.kind not in "biufcUO":
+                if isinstance(part, np.ndarray) and part.dtype.kind not in "biufcO":
                     strange.append((function, given, part.dtype))
     assert not strange
 
