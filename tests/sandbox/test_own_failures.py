@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sandbox import ChildFailed, Field, Layout, Limits, MemoryBudget, Sandbox, SandboxError
+from sandbox import ChildFailed, Field, Layout, Level, Limits, MemoryBudget, Sandbox, SandboxError
 from sandbox.launch import Zygote
 
 LAYOUT = Layout(entry="f", fields=(Field(name="x"),))
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="shared memory o
 def answers(sandbox: Sandbox) -> bool:
     with sandbox.spawn(SOURCE, LAYOUT) as child:
         child.bind(np.zeros((1, 0)))
-        return child.call({"x": np.ones(2)}).actions.tolist() == [1.0, 1.0]
+        return bool((child.call({"x": np.ones(2)}).actions == 1.0).all())
 
 
 @pytest.mark.parametrize("max_rows", [10**7, 10**15])
@@ -39,6 +39,13 @@ def test_a_block_too_large_costs_one_spawn(max_rows: int) -> None:
         assert sibling.call({"x": np.ones(2)}).actions.tolist() == [1.0, 1.0]
         assert answers(sandbox)
         assert sandbox._zygotes[False].process.pid == zygote
+
+
+def test_a_block_too_large_without_a_zygote() -> None:
+    with Sandbox(require=Level.LANGUAGE_ONLY, at_most=Level.LANGUAGE_ONLY) as sandbox:
+        with pytest.raises(SandboxError, match=r"cannot be started: .*: lower max_rows"):
+            sandbox.spawn(SOURCE, HUGE, max_rows=10**15)
+        assert answers(sandbox)
 
 
 def test_absurd_limits_are_no_limits() -> None:
