@@ -102,6 +102,9 @@ def _load_module(path: Path) -> ModuleType:
         raise ProblemError(f"{path} is no Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    folder = str(path.parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # files beside it can be imported; last, so that none hides an installed package
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # anything may go wrong in a stranger's module; the user must see what

@@ -1,3 +1,5 @@
+import sys
+
 import pytest
 from command_line import FORMS
 
@@ -74,3 +76,12 @@ def test_what_is_not_there(tmp_path):
 def test_settings_of_a_problem_are_checked():
     with pytest.raises(SettingsError, match=r"problem inventory: unknown setting 'lead_tme'; did you mean 'lead_time'"):
         load_problem("inventory", {"lead_tme": 3})
+
+
+def test_a_plugin_imports_the_file_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "beside_it.py").write_text("NAME = 'from the file beside it'\n")
+    (tmp_path / "numpy.py").write_text("raise RuntimeError('this hides numpy')\n")
+    plugin = tmp_path / "with_helper.py"
+    plugin.write_text(f"from beside_it import NAME\nimport numpy\n{FORMS.read_text()}\nBlocks.name = NAME\n")
+    assert load_problem(f"{plugin}:Blocks", {}).name == "from the file beside it"
