@@ -88,14 +88,20 @@ class Canaries:
 
     def __init__(self) -> None:
         self.folders = [Path(name) for name in {tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm"}]
+        self.listener = (
+            socket.socket()
+        )  # first of all: a run that does not get the port must not touch another's canaries
+        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.listener.bind(("127.0.0.1", PORT))
+        except OSError:
+            self.listener.close()
+            raise
+        self.listener.listen()
+        self.listener.setblocking(False)
         self.victim = Path(tempfile.gettempdir()) / "evolve_victim"
         self.victim.write_text("untouched")
         self.victim.chmod(0o666)
-        self.listener = socket.socket()
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(("127.0.0.1", PORT))
-        self.listener.listen()
-        self.listener.setblocking(False)
         self.before = self._files()
 
     def _files(self) -> set[Path]:
