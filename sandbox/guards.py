@@ -14,6 +14,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
+from sandbox.arithmetic import OPERATORS
+
 _OPTIONS: dict[str, Any] = {"boundscheck": True, "error_model": "python"}
 _INLINE = {**_OPTIONS, "forceinline": True}
 _TOO_LARGE = 9.2e18
@@ -31,11 +33,11 @@ def jit(function: Callable[..., Any], *, inline: bool = True) -> Callable[..., A
 
 
 def _finite(function: Callable[[float], float]) -> Callable[..., Any]:
-    """Raise where a finite argument gives no finite result."""
+    """Raise where there is no finite result; the plain loop tells an infinity from an error."""
 
     def guarded(x):  # type: ignore[no-untyped-def]
         result = function(x)
-        if not math.isfinite(result) and math.isfinite(x):
+        if not math.isfinite(result):
             raise ValueError
         return result
 
@@ -53,6 +55,14 @@ def _whole(function: Callable[[float], float]) -> Callable[..., Any]:
     return jit(guarded)
 
 
+def _is_array(x: Any, kind: Any = object) -> bool:
+    return isinstance(x, types.Array) and isinstance(x.dtype, kind)
+
+
+_WHOLE = (types.Integer, types.Boolean)
+_NUMBERS = (*_WHOLE, types.Float)
+
+
 def _power(a: Any, b: Any) -> Any:
     """`a ** b`, as compiled code sees it."""
     return a**b
@@ -60,16 +70,14 @@ def _power(a: Any, b: Any) -> Any:
 
 @overload(_power, jit_options=_INLINE)
 def _overload_power(a, b):  # type: ignore[no-untyped-def] # numba compares its signature with those below
-    whole = (types.Integer, types.Boolean)
-    numbers = (*whole, types.Float)
-    if isinstance(a, whole) and isinstance(b, whole):
+    if isinstance(a, _WHOLE) and isinstance(b, _WHOLE):
 
         def power(a, b):  # type: ignore[no-untyped-def]
-            if b < 0 or abs(float(a)) ** b > _TOO_LARGE:
+            if b < 0 or abs(float(int(a))) ** int(b) > _TOO_LARGE:
                 raise ValueError
-            return a**b
+            return int(a) ** int(b)
 
-    elif isinstance(a, numbers) and isinstance(b, numbers):
+    elif isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS):
 
         def power(a, b):  # type: ignore[no-untyped-def]
             result = float(a) ** float(b)
@@ -77,12 +85,184 @@ def _overload_power(a, b):  # type: ignore[no-untyped-def] # numba compares its 
                 raise ValueError
             return result
 
-    else:
+    elif _is_array(a, types.Float) or _is_array(b, types.Float):
 
         def power(a, b):  # type: ignore[no-untyped-def]
             return a**b
 
+    else:  # whole numbers in arrays: numpy raises where the exponent is negative
+        return None
     return power
+
+
+def _square(x: Any) -> Any:
+    """`x ** 2`, as compiled code sees it."""
+    return x**2
+
+
+@overload(_square, jit_options=_INLINE)
+def _overload_square(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, _WHOLE):
+
+        def square(x):  # type: ignore[no-untyped-def]
+            if abs(float(int(x))) > 3.0e9:
+                raise ValueError
+            return int(x) * int(x)
+
+    elif isinstance(x, types.Float):
+
+        def square(x):  # type: ignore[no-untyped-def]
+            result = x * x
+            if not math.isfinite(result):
+                raise ValueError
+            return result
+
+    elif _is_array(x, (types.Float, types.Integer)):
+
+        def square(x):  # type: ignore[no-untyped-def]
+            return x * x
+
+    else:
+        return None
+    return square
+
+
+def _np_power(a: Any, b: Any) -> Any:
+    """`np.power(a, b)`, as compiled code sees it."""
+    return np.power(a, b)
+
+
+@overload(_np_power, jit_options=_INLINE)
+def _overload_np_power(a, b):  # type: ignore[no-untyped-def]
+    if not any(isinstance(x, types.Float) or _is_array(x, types.Float) for x in (a, b)):
+        return None
+
+    def power(a, b):  # type: ignore[no-untyped-def]
+        return np.power(a, b)
+
+    return power
+
+
+def _total(values: Any) -> Any:
+    """`sum(values)`, as compiled code sees it."""
+    return sum(values)
+
+
+@overload(_total, jit_options=_INLINE)
+def _overload_total(values):  # type: ignore[no-untyped-def]
+    element = getattr(values, "dtype", None)
+    add = OPERATORS["Add"]
+    if isinstance(values, types.Array) and values.ndim != 1:
+        return None
+    if isinstance(element, types.Float):
+
+        def total(values):  # type: ignore[no-untyped-def]
+            result = 0.0
+            for value in values:
+                result += value
+            return result
+
+    elif isinstance(element, _WHOLE):
+
+        def total(values):  # type: ignore[no-untyped-def]
+            result = 0
+            for value in values:
+                result = add(result, value)
+            return result
+
+    else:
+
+        def total(values):  # type: ignore[no-untyped-def]
+            return sum(values)
+
+    return total
+
+
+def _round(x: Any) -> Any:
+    """`round(x)`, as compiled code sees it."""
+    return round(x)
+
+
+@overload(_round, jit_options=_INLINE)
+def _overload_round(x):  # type: ignore[no-untyped-def]
+    if isinstance(x, types.Float):
+
+        def nearest(x):  # type: ignore[no-untyped-def]
+            if not abs(x) < _TOO_LARGE:
+                raise ValueError
+            return int(np.rint(x))
+
+    elif isinstance(x, types.Integer):
+
+        def nearest(x):  # type: ignore[no-untyped-def]
+            return x
+
+    else:
+        return None
+    return nearest
+
+
+def _ordered(name: str) -> Callable[[Any], Any]:
+    """A function of `np` that orders a row of numbers; the plain loop orders those with NaN or, by place, with ties."""
+    function = getattr(np, name)
+
+    def plain(x):  # type: ignore[no-untyped-def]
+        return function(x)
+
+    @overload(plain, jit_options=_INLINE)
+    def overloaded(x):  # type: ignore[no-untyped-def]
+        if not _is_array(x, (types.Float, types.Integer)) or x.ndim != 1:
+            return None
+        if name == "argsort":
+
+            def ordered(x):  # type: ignore[no-untyped-def]
+                places = np.argsort(x)
+                for k in range(1, len(x)):
+                    if not x[places[k - 1]] < x[places[k]]:
+                        raise ValueError
+                return places
+
+        else:
+
+            def ordered(x):  # type: ignore[no-untyped-def]
+                for k in range(len(x)):
+                    if x[k] != x[k]:
+                        raise ValueError
+                return function(x)
+
+        return ordered
+
+    return plain
+
+
+def _astype_int(x: Any) -> Any:
+    """`x.astype(int)`, as compiled code sees it."""
+    return x.astype(int)
+
+
+@overload(_astype_int, jit_options=_INLINE)
+def _overload_astype_int(x):  # type: ignore[no-untyped-def]
+    if not _is_array(x, _NUMBERS) or x.ndim != 1:
+        return None
+    if _is_array(x, types.Boolean):
+
+        def ones(x):  # type: ignore[no-untyped-def]
+            result = np.zeros(len(x), dtype=np.int64)
+            for k in range(len(x)):
+                result[k] = 1 if x[k] else 0
+            return result
+
+        return ones
+
+    def whole(x):  # type: ignore[no-untyped-def]
+        result = np.zeros(len(x), dtype=np.int64)
+        for k in range(len(x)):
+            if not abs(float(x[k])) < _TOO_LARGE:
+                raise ValueError
+            result[k] = int(x[k])
+        return result
+
+    return whole
 
 
 def _sum(x: Any) -> Any:
@@ -121,6 +301,13 @@ def _overload_float(x):  # type: ignore[no-untyped-def]
         def number(x):  # type: ignore[no-untyped-def]
             return 1.0 if x else 0.0
 
+    elif _is_array(x, (types.Float, types.Integer)) and x.ndim == 0:  # as np.where gives for numbers
+
+        def number(x):  # type: ignore[no-untyped-def]
+            return float(x[()])
+
+    elif not isinstance(x, _NUMBERS):  # texts and arrays
+        return None
     else:
 
         def number(x):  # type: ignore[no-untyped-def]
@@ -148,6 +335,8 @@ def _overload_int(x):  # type: ignore[no-untyped-def]
         def whole(x):  # type: ignore[no-untyped-def]
             return 1 if x else 0
 
+    elif not isinstance(x, types.Integer):  # texts and arrays
+        return None
     else:
 
         def whole(x):  # type: ignore[no-untyped-def]
@@ -200,6 +389,13 @@ def _overload_abs(x):  # type: ignore[no-untyped-def]
         def absolute(x):  # type: ignore[no-untyped-def]
             return np.abs(x)
 
+    elif isinstance(x, types.Integer):
+
+        def absolute(x):  # type: ignore[no-untyped-def]
+            if x < -9_000_000_000_000_000_000:
+                raise ValueError
+            return abs(x)
+
     else:
 
         def absolute(x):  # type: ignore[no-untyped-def]
@@ -215,16 +411,24 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 @overload(_clip, jit_options=_INLINE)
 def _overload_clip(x, low, high):  # type: ignore[no-untyped-def]
-    if all(isinstance(kind, (types.Float, types.Integer)) for kind in (x, low, high)):
+    if not all(isinstance(kind, (types.Float, types.Integer)) for kind in (low, high)):
+        return None
+    if isinstance(x, (types.Float, types.Integer)):
 
         def clip(x, low, high):  # type: ignore[no-untyped-def]
+            if math.isnan(low) or math.isnan(high):
+                raise ValueError
             return min(max(x, low), high)
 
-    else:
+    elif _is_array(x, types.Float):
 
         def clip(x, low, high):  # type: ignore[no-untyped-def]
+            if math.isnan(low) or math.isnan(high):
+                raise ValueError
             return np.clip(x, low, high)
 
+    else:
+        return None
     return clip
 
 
@@ -243,9 +447,16 @@ def _running(*, greater: bool) -> Callable[[Any], Any]:
 
 
 def _remainder(x: float, y: float) -> float:
-    if y == 0.0:
+    if y == 0.0 or not math.isfinite(x):
         raise ValueError
     return np.fmod(x, y)  # type: ignore[no-any-return]
+
+
+def _hypotenuse(x: float, y: float) -> float:
+    result = math.hypot(x, y)
+    if not math.isfinite(result):
+        raise ValueError
+    return result
 
 
 def _power_of_math(x: float, y: float) -> float:
@@ -256,7 +467,7 @@ def _power_of_math(x: float, y: float) -> float:
 
 
 _FINITE = (
-    "sqrt log log2 log10 log1p exp expm1 asin acos acosh atanh gamma lgamma sinh cosh tan".split()  # noqa: SIM905
+    "sqrt log log2 log10 log1p exp expm1 asin acos acosh atanh gamma lgamma sinh cosh tan sin cos".split()  # noqa: SIM905
 )
 
 MATH: dict[str, Callable[..., Any]] = {
@@ -264,6 +475,7 @@ MATH: dict[str, Callable[..., Any]] = {
     **{name: _whole(getattr(math, name)) for name in ("floor", "ceil", "trunc")},
     "fmod": jit(_remainder),
     "pow": jit(_power_of_math),
+    "hypot": jit(_hypotenuse),
 }
 """Guarded functions by their name in `math`."""
 
@@ -273,9 +485,22 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "any": _any,
     "all": _all,
     "abs": _abs,
+    "round": _round,
+    "sum": _total,
 }
 """Builtins by name, for one argument."""
 
-POWER, SUM, CLIP = _power, _sum, _clip
+NUMPY: dict[str, Callable[..., Any]] = {
+    "sum": _sum,
+    "clip": _clip,
+    "power": _np_power,
+    **{name: _ordered(name) for name in ("argsort", "sort", "median")},
+}
+"""Functions by their name in numpy."""
+
+ARRAY: dict[str, Callable[..., Any]] = {"sum": _sum, "argsort": NUMPY["argsort"], "astype": _astype_int}
+"""Methods by name, to be called with the array."""
+
+POWER, SQUARE = _power, _square
 RUNNING = {"maximum": _running(greater=True), "minimum": _running(greater=False)}
 """Running maximum and minimum by the name of the ufunc."""

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.core.dispatcher import Dispatcher
 
-from sandbox import facade, guards
+from sandbox import facade, guards, typed
+from sandbox.compilable import check
 from sandbox.compiled import CompileFailed, Kernel
 from sandbox.load import Loaded
 from sandbox.rewriting import NAMESPACE, Rewriting
@@ -36,6 +38,7 @@ def build(loaded: Loaded, layout: Layout) -> Kernel:
     """
     if loaded.tree is None:
         raise CompileFailed("only programs that passed the static layer are compiled")
+    check(loaded.tree, Survey.of(loaded.tree), loaded.namespace)
     inline = _expanded_size(loaded.tree) <= _MAX_EXPANDED
     vectors = [parameter for parameter in layout.parameters if parameter.size is not None]
     small = all((parameter.size or 0) <= _MAX_TUPLE for parameter in vectors)
@@ -53,6 +56,7 @@ def _build(loaded: Loaded, layout: Layout, *, as_tuples: bool, inline: bool) -> 
         namespace = _namespace(loaded, inline=inline)
         entry = namespace[layout.entry]
         answer = _answer_type(entry, layout, as_tuples=as_tuples)
+        typed.check(value for value in namespace.values() if isinstance(value, Dispatcher))
         text = _Text(layout, answer, as_tuples=as_tuples).loop()
         exec(compile(text, "<loop>", "exec"), scope := {"entry": entry, "np": np, **_choices(layout)})  # noqa: S102
         loop = guards.jit(scope["loop"])
@@ -142,12 +146,16 @@ def _function(
     return function
 
 
-_BY_NAME = {id(value): name for name, value in vars(facade.MATH).items()}
+_GUARDED = {
+    id(vars(home)[name]): guard
+    for home, guarded in ((facade.MATH, guards.MATH), (facade.NUMPY, guards.NUMPY))
+    for name, guard in guarded.items()
+}
 
 
 def _real(value: Any) -> Any:
     """What numba should see instead of a member of the facade."""
-    guard = guards.MATH.get(_BY_NAME.get(id(value), ""))
+    guard = _GUARDED.get(id(value))
     return guard if guard is not None else facade.REAL.get(id(value), value)
 
 

@@ -7,9 +7,11 @@ underscores are ours; the static layer keeps programs from having any.
 # ruff: noqa: D102 - visitors are named after the nodes they visit
 
 import ast
+import copy
 from typing import Any
 
-from sandbox import facade, guards
+from sandbox import guards
+from sandbox.arithmetic import OPERATORS
 from sandbox.survey import Survey
 
 _PREFIX = "__guard_"
@@ -20,11 +22,13 @@ NAMESPACE: dict[str, Any] = {
     f"{_PREFIX}{name}": function
     for name, function in {
         "power": guards.POWER,
-        "sum": guards.SUM,
-        "clip": guards.CLIP,
+        "square": guards.SQUARE,
         **{f"running_{name}": function for name, function in guards.RUNNING.items()},
         **{f"math_{name}": function for name, function in guards.MATH.items()},
+        **{f"np_{name}": function for name, function in guards.NUMPY.items()},
+        **{f"array_{name}": function for name, function in guards.ARRAY.items()},
         **guards.BUILTINS,
+        **OPERATORS,
     }.items()
 }
 """The names that a rewritten program uses."""
@@ -55,8 +59,6 @@ class Rewriting(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if node.attr in guards.MATH and self._is(node.value, "math"):
             return _guard(f"math_{node.attr}", node)
-        if node.attr in facade.INSTEAD_OF and self._is(node.value, "np"):
-            node.attr = facade.INSTEAD_OF[node.attr]
         if node.attr == "accumulate" and isinstance(node.value, ast.Attribute) and self._is(node.value.value, "np"):
             name = node.value.attr
             return _guard(f"running_{name}", node) if name in guards.RUNNING else node
@@ -98,20 +100,42 @@ class Rewriting(ast.NodeTransformer):
             return _guard(function.id, function)
         if not isinstance(function, ast.Attribute):
             return function
-        of_numpy = self._is(function.value, "np")
-        if function.attr == "clip" and of_numpy and len(call.args) == 3:
-            return _guard("clip", function)
-        if function.attr == "sum" and len(call.args) == of_numpy:
-            call.args = call.args or [function.value]
-            return _guard("sum", function)
-        return function
+        if self._is(function.value, "np"):
+            return _guard(f"np_{function.attr}", function) if function.attr in guards.NUMPY else function
+        if function.attr == "astype" and isinstance(call.args[0], ast.Name) and call.args[0].id == "int":
+            call.args = []
+        elif function.attr in guards.ARRAY and not call.args:
+            pass
+        else:
+            return function
+        call.args = [function.value]
+        return _guard(f"array_{function.attr}", function)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
-        constant = isinstance(node.right, ast.Constant) and type(node.right.value) is int
-        if not isinstance(node.op, ast.Pow) or constant:  # a small constant power is compiled to multiplications
+        name = type(node.op).__name__
+        if isinstance(node.op, ast.Pow):
+            if isinstance(node.right, ast.Constant) and node.right.value == 2 and type(node.right.value) is int:
+                return ast.copy_location(ast.Call(_guard("square", node), [node.left], []), node)
+            name = "power"
+        elif name not in OPERATORS:
             return node
-        return ast.copy_location(ast.Call(_guard("power", node), [node.left, node.right], []), node)
+        return ast.copy_location(ast.Call(_guard(name, node), [node.left, node.right], []), node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        constant = isinstance(node.operand, ast.Constant) and type(node.operand.value) in (int, float)
+        if not isinstance(node.op, ast.USub) or constant:
+            return node
+        return ast.copy_location(ast.Call(_guard("USub", node), [node.operand], []), node)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        """`a += b` becomes an assignment of a checked sum; what an index is made of is read twice, and has no effects."""
+        name = f"i{type(node.op).__name__}"
+        before = copy.deepcopy(node.target)
+        before.ctx = ast.Load()
+        call = ast.Call(_guard(name, node.target), [self.visit(before), self.visit(node.value)], [])
+        return ast.copy_location(ast.Assign([self.visit(node.target)], ast.copy_location(call, node)), node)
 
     # -- statements
 

@@ -13,7 +13,17 @@ VECTOR, INSTANCE = np.arange(ROWS) % 3, np.arange(ROWS) % INSTANCES
 REFUSED = {"debug-print", "hasattr-check", "main-guard"}
 """Refused, with good advice."""
 
-PLAIN = {"try-except", "dictionary", "isinstance", "polyfit-trend", "next-generator", "sorted-key", "equal-allocation"}
+PLAIN = {
+    "match-statement",
+    "normalised",
+    "try-except",
+    "dictionary",
+    "isinstance",
+    "polyfit-trend",
+    "next-generator",
+    "sorted-key",
+    "equal-allocation",
+}
 """What numba does not take: these run in plain Python."""
 
 Blocks = Callable[..., dict[str, np.ndarray]]
