@@ -112,9 +112,6 @@ _GUARDED: dict[str, Callable[..., Any]] = {
 }
 NUMPY = _facade("np", _members(np, allow.NUMPY - {"linalg"}) | _GUARDED | {"linalg": LINALG, "ndarray": np.ndarray})
 
-INSTEAD_OF: dict[str, str] = {}
-"""Functions for which the compiled layer should read another."""
-
 BUILTINS = MappingProxyType({name: getattr(builtins, name) for name in sorted(allow.BUILTINS | allow.EXCEPTIONS)})
 """What `__builtins__` of a program holds."""
 

@@ -151,6 +151,25 @@ def f(x):
     assert answers(sandbox, source, [1.0])[1] == [Status.RAISED]
 
 
+@pytest.mark.parametrize("error", ["np.zeros(10**9)", "deep(x)", "d[x]"])
+def test_the_line_of_an_error_that_passes_is_told(sandbox: Sandbox, error: str) -> None:
+    source = f"""
+def deep(x):
+    return deep(x) + 1
+def f(x):
+    d = {{}}
+    try:
+        {error}
+    except RuntimeError:
+        return 1.0
+    return 2.0
+"""
+    with sandbox.spawn(source, LAYOUT, limits=LIMITS, max_rows=1) as child:
+        child.bind(np.zeros((1, 0)))
+        told = child.call({"x": np.array([1.0])}).error or ""
+    assert f"in line {3 if 'deep' in error else 7}" in told
+
+
 PLACE = """
 def f(x):
     {make}
