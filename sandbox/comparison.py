@@ -1,4 +1,11 @@
-"""Do the compiled and the plain loop agree? Asked on random rows, the same in every run."""
+"""Do the compiled and the plain loop agree? Asked on random rows, the same in every run.
+
+Some of the values lie outside the plausible range of their argument: a search may lead a program there.
+
+Defends against: compiled code that means something else on ordinary rows, whatever the reason. Does not defend against:
+what differs only on values that are not among these few; that such programs are not compiled, or raise where they would
+differ, is for `sandbox.compilable`, `sandbox.typed` and `sandbox.guards`.
+"""
 
 import math
 from typing import Any
@@ -13,6 +20,8 @@ from sandbox.values import Field, Layout
 
 _ROWS = 64
 _VARIABLE_LENGTH = 6
+_BEYOND = 0.05
+"""Share of values that may lie outside their argument's range."""
 _RELATIVE, _ABSOLUTE = 1e-9, 1e-9
 
 
@@ -70,7 +79,7 @@ def _random_block(layout: Layout) -> Block:
 
 
 def _random_values(random: np.random.Generator, field: Field) -> NDArray[Any]:
-    """Plausible values; some whole and some at the ends of the range, where branches are."""
+    """Plausible values; some whole and some at the ends of the range, where branches are, and some beyond."""
     shape = tuple(_VARIABLE_LENGTH if length is None else length for length in field.shape)
     if field.per != "block":
         shape = (_ROWS, *shape)
@@ -79,6 +88,8 @@ def _random_values(random: np.random.Generator, field: Field) -> NDArray[Any]:
     values = np.where(random.random(shape) < 0.25, np.clip(np.round(values), low, high), values)
     values = np.where(random.random(shape) < 0.05, low, values)
     values = np.where(random.random(shape) < 0.05, high, values)
+    beyond = random.uniform(low - (high - low), high + (high - low), size=shape)
+    values = np.where(random.random(shape) < _BEYOND, beyond, values)
     if field.dtype == "bool":
         values = random.random(shape) < 0.5
     return (values.round() if field.dtype == "int" else values).astype(DTYPES[field.dtype])

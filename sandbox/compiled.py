@@ -5,10 +5,12 @@ row is then run by the plain loop, whose word counts, and the compiled loop goes
 text, and where compiled arithmetic differs by design (a root of a negative number, a division by zero inside an array)
 the plain result stands. If many rows of a block surprise, the plain loop runs the rest.
 
-What could differ without a surprise (whole numbers beyond 64 bits, functions that numba reads otherwise) is looked for
-on random rows before the first use and at the first binding; on a mismatch the child stays plain and says so.
+What would differ without a surprise is not compiled (`sandbox.compilable`, `sandbox.typed`) or made to raise
+(`sandbox.guards`, `sandbox.arithmetic`). As a second look, both loops run random rows before the first use and at the
+first binding; on a mismatch the child stays plain and says so.
 
-Defends against: silent memory errors (bounds checks are always on). Does not defend against flaws of numba or LLVM: the
+Defends against: an index out of bounds in the program's own code, which is always checked; numba does not check inside
+its own functions, so only those are compiled that need no check. Does not defend against: flaws of numba or LLVM; the
 lock-down does.
 """
 

@@ -3,6 +3,10 @@
 Compiled code computes NaN, infinity or an arbitrary whole number where Python raises an error. Since a row that raises is
 run again by the plain loop, raising is all that a guard needs to do. A few functions that programs often use are missing
 in numba, or slow on the short arrays they are used on; they are here too. `sandbox.rewriting` puts them in place.
+
+Defends against: domain errors, overflow, conversions of NaN and of numbers beyond 64 bits, and orderings of NaN and of
+ties, where numba would answer without a word. Does not defend against: NaN given to `min`, `max` and `sorted` of a list,
+which Python itself orders by chance; last digits that differ between two libraries of mathematics.
 """
 
 import math

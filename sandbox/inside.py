@@ -3,7 +3,9 @@
 Defends against: a program that meets an unlocked process. Not one byte of it is read before every wall stands.
 
 Does not defend against: a program that has taken this process over. It can then send what it likes; the parent treats
-every frame and every answer as hostile.
+every frame and every answer as hostile. Nor, for a child that compiles, does the last wall (no memory becomes
+executable any more) stand before the module's code has run and the compiler is done: the compiler needs that. All
+other walls stand by then, and the static layer lets module code be definitions and constants only.
 """
 
 import json
@@ -133,7 +135,7 @@ class Answering:
         theta = self._fixed(slots["theta"], vectors)
         vector = self._fixed(slots["vector"], rows) if not shared & frames.SAME_VECTOR else None
         instance = self._fixed(slots["instance"], rows) if not shared & frames.SAME_INSTANCE else None
-        note = self._compare_once(theta[:_COMPARED]) if self.fast is not None else ""
+        note = self._compare_once(_extremes(theta)) if self.fast is not None else ""
         self.plain.bind(theta, vector, instance)
         if self.fast is not None:
             self.fast.bind(theta, vector, instance)
@@ -194,6 +196,16 @@ class Answering:
         start = frames.SLOTS + place * frames.SLOT_WORDS
         words = self.line.header[start : start + 1 + slot.dimensions].tolist()
         return view(self.line.inputs, slot.dtype, words[0], words[1:])
+
+
+def _extremes(theta: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Some of the parameter vectors: those with the least or greatest value of a parameter first, then the others."""
+    if len(theta) <= _COMPARED or not theta.shape[1]:
+        return theta[:_COMPARED]
+    first = np.concatenate([theta.argmin(axis=0), theta.argmax(axis=0)])
+    others = np.linspace(0, len(theta) - 1, _COMPARED).astype(np.int64)
+    order = list(dict.fromkeys([*first.tolist(), *others.tolist()]))
+    return theta[order[:_COMPARED]]
 
 
 def map_regions(order: Order, input_descriptor: int, output_descriptor: int) -> tuple[Any, Any]:

@@ -3,6 +3,10 @@
 The loop is written as Python text for one layout and compiled together with the program, so that a call per row costs
 nothing. Nothing of the program runs while it is compiled: its functions are made anew from their code, and its constants
 are the frozen ones of the plain program.
+
+Defends against: programs that are not shown to mean the same compiled (they are turned away before numba sees them),
+recursion, and answers of another kind than the signature says. Does not defend against: a compiler that takes too much
+time or memory; the limits of the process end it, and the program comes up plain.
 """
 
 import ast
