@@ -2,6 +2,12 @@
 
 It is the reference for what a program means; the compiled loop must agree with it. One row that raises or answers
 nonsense gets a status, and the loop goes on.
+
+Defends against: a program that changes what later rows see (arrays are read-only views, memory is a copy per row); an
+answer of another type or shape than is needed; a row that raises, of whatever kind: it fails alone, with a status.
+
+Does not defend against: values outside the range that a problem allows, and a process that has been taken over and writes
+what it likes into shared memory: the parent checks every answer again (`sandbox.validation`).
 """
 
 import math

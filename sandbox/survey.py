@@ -1,9 +1,15 @@
 """What names a program binds, found before the rules are applied.
 
+Defends against: a name that the rules read one way and another layer another way. A name of a module means that module
+wherever it stands, and what counts as a function of the program can be nothing else.
+
+Does not defend against: any other name whose value is another than it seems, since scopes are not told apart. The rules
+allow on such a name only what is harmless on every object.
+
 The rules need to know whether a name that a program reads can exist at all, and which of its names stand for `math` or
 numpy. A name counts as bound wherever it is bound: a wrong guess about any other name only changes a message, since the
-restricted globals decide what exists when the program runs. A name of a module means that module wherever it stands: the
-rules refuse a program that binds it to anything else, or that uses a module otherwise than left of a dot.
+restricted globals decide what exists when the program runs. The rules refuse a program that binds a
+name of a module to anything else, or that uses a module otherwise than left of a dot.
 """
 
 import ast
