@@ -5,8 +5,8 @@ Runs in a locked child, after the lock-down.
 Defends against: a program that runs before it has been checked, or with more than its restricted globals; module code
 that leaves something that keeps state, or that raises: the program is refused then, and says in which line.
 
-Does not defend against: module code that takes long or much memory (the limits of the process do). With `static=False` (tests of the operating-system layer only) the program
-gets the whole language.
+Does not defend against: module code that takes long or much memory (the limits of the process do). With `static=False`
+(tests of the operating-system layer only) the program gets the whole language.
 """
 
 import ast

@@ -8,8 +8,8 @@ allow on such a name only what is harmless on every object.
 
 The rules need to know whether a name that a program reads can exist at all, and which of its names stand for `math` or
 numpy. A name counts as bound wherever it is bound: a wrong guess about any other name only changes a message, since the
-restricted globals decide what exists when the program runs. The rules refuse a program that binds a
-name of a module to anything else, or that uses a module otherwise than left of a dot.
+restricted globals decide what exists when the program runs. The rules refuse a program that binds a name of a module to
+anything else, or that uses a module otherwise than left of a dot.
 """
 
 import ast
