@@ -36,7 +36,12 @@ HOPELESS = 30
 MAX_ROWS = 1 << 15
 """Most rows in a block: more adds memory and no speed."""
 
-_CHILD_STATUS = {"timeout": Status.TIMEOUT, "cpu": Status.TIMEOUT, "memory": Status.MEMORY}
+_CHILD_STATUS = {
+    "timeout": Status.TIMEOUT,
+    "cpu": Status.TIMEOUT,
+    "memory": Status.MEMORY,
+    "sandbox": Status.EVALUATOR,
+}
 
 
 class ProgramFailed(Exception):  # noqa: N818 - ends an evaluation with a status
@@ -94,7 +99,7 @@ class Evaluator:
         """Do a task; whatever the program does comes back as a status."""
         began, cpu = time.perf_counter(), _cpu_seconds()
         try:
-            evaluation = self._run(task)
+            evaluation = self._run_again_if_lost(task)
         except ProgramError as refusal:
             evaluation = Evaluation(status=Status.REFUSED, kind=refusal.kind, reason=str(refusal))
         except Refused as refusal:
@@ -110,6 +115,15 @@ class Evaluator:
             reason = f"{self.problem.name} raised {type(error).__name__}: {error}"
             evaluation = Evaluation(status=Status.EVALUATOR, reason=reason)
         return replace(evaluation, seconds=time.perf_counter() - began, cpu_seconds=_cpu_seconds() - cpu)
+
+    def _run_again_if_lost(self, task: Task) -> Evaluation:
+        """A sandbox that somebody ended from outside is no fault of the program, nor may the result depend on it."""
+        try:
+            return self._run(task)
+        except ChildFailed as failure:
+            if failure.kind != "sandbox":
+                raise
+        return self._run(task)
 
     def _run(self, task: Task) -> Evaluation:
         signature = self.problem.signature

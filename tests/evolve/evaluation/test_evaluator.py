@@ -8,6 +8,7 @@ import pytest
 from evolve.evaluation.evaluator import Evaluator
 from evolve.evaluation.tasks import ScoreTask, Setup, Status, TuneTask
 from evolve.settings import LimitSettings, TuningSettings
+from sandbox import ChildFailed
 
 PLUGINS = Path(__file__).parents[2] / "plugins" / "forms.py"
 FORMS = ("Episodes", "Blocks", "Calls")
@@ -168,6 +169,20 @@ def test_an_episode_that_yields_something_else_is_told_what_to_yield(evaluators,
     result = score(evaluators("Episodes", fail=fail), SOURCE)
     assert result.status is Status.EVALUATOR
     assert "episodes.episode must yield observe(gap=…, last=…, period=…)" in result.reason
+
+
+@pytest.mark.parametrize(("times", "status"), [(1, Status.OK), (2, Status.EVALUATOR)])
+def test_a_sandbox_that_is_lost_once_is_started_again(evaluators, monkeypatch, times, status):
+    evaluator = evaluators("Blocks")
+    spawn, lost = evaluator.sandbox.spawn, iter(range(times))
+
+    def unlucky(*arguments, **options):
+        if next(lost, None) is not None:
+            raise ChildFailed("sandbox", "the sandbox process ended")
+        return spawn(*arguments, **options)
+
+    monkeypatch.setattr(evaluator.sandbox, "spawn", unlucky)
+    assert score(evaluator, SOURCE).status is status
 
 
 def test_a_program_cannot_carry_state_from_block_to_block(evaluators):
