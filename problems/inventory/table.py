@@ -193,6 +193,7 @@ def _read_long(rows: Any, layout: _Layout, units_column: int) -> Records:
     records = Records()
     date_column, item_column = layout.date, layout.item
     needed = max(date_column, units_column, item_column or 0) + 1
+    named = max(place for place, name in enumerate(layout.names) if name) + 1
     only = records.items.add(layout.path.name.split(".")[0], layout.line) if item_column is None else 0
     dates, items = records.dates.codes, records.items.codes
     add_date, add_item, add_units = records.date.append, records.item.append, records.units.append
@@ -200,6 +201,8 @@ def _read_long(rows: Any, layout: _Layout, units_column: int) -> Records:
         if len(row) < needed:
             _check_blank(row, rows, layout, needed)
             continue
+        if len(row) > named and any(cell.strip() for cell in row[named:]):
+            raise _wrong_width(row, rows, layout, named)
         date = dates.get(row[date_column])
         if date is None:
             if not any(cell.strip() for cell in row):
@@ -254,11 +257,17 @@ def _line(rows: Any, layout: _Layout) -> int:
 def _check_blank(row: list[str], rows: Any, layout: _Layout, needed: int) -> None:
     """A row without the needed columns must be an empty one."""
     if any(cell.strip() for cell in row):
-        shown = layout.separator.join(row)[:60]
-        raise ProblemError(
-            f"{layout.path}, line {_line(rows, layout)}: found {len(row)} columns in {shown!r}, expected {needed} "
-            f"separated by {layout.separator!r}"
-        )
+        raise _wrong_width(row, rows, layout, needed)
+
+
+def _wrong_width(row: list[str], rows: Any, layout: _Layout, expected: int) -> ProblemError:
+    shown = layout.separator.join(row)[:60]
+    comma = layout.separator == "," and len(row) > expected
+    hint = ': a number with a comma in it must be quoted ("2,5"), or take ; as separator' if comma else ""
+    return ProblemError(
+        f"{layout.path}, line {_line(rows, layout)}: found {len(row)} columns in {shown!r}, expected {expected} "
+        f"separated by {layout.separator!r}{hint}"
+    )
 
 
 def _new_name(row: list[str], column: int, names: Names, rows: Any, layout: _Layout) -> int:
