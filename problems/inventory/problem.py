@@ -167,6 +167,7 @@ class Inventory(Problem[InventorySettings, Instance]):
             varied=settings.bed is not None,
             lost=settings.unmet == "lost",
             fixed=settings.order_cost > 0,
+            review_period=settings.review_period,
             history=settings.recent if settings.bed is None else 0,
             spacious=settings.bed is None,
             cover={None: 1.5, "zipkin": 1.3, "long_lead": 1.0}[settings.bed],

@@ -19,6 +19,7 @@ class Style:
         varied: shortage cost differs between instances.
         lost: unmet demand is lost.
         fixed: an order costs something, whatever its size.
+        review_period: periods from one decision to the next.
         history: periods of recent demand among the arguments; 0 if neither they nor the calendar are.
         spacious: demand is lumpy, so that levels and caps may have to be many times the mean.
         cover: the stock level that tuning starts from, in demands of lead time and one period.
@@ -29,6 +30,7 @@ class Style:
     varied: bool
     lost: bool
     fixed: bool
+    review_period: int
     history: int
     spacious: bool
     cover: float
@@ -128,8 +130,8 @@ def _constant_order(style: Style) -> str:
     return _order(
         style,
         ["rate: Real(0, 1.2) = 0.9"],
-        "Order at a constant rate, in whole units: what is due by today and was not by yesterday.",
-        "return np.floor(rate * mean * day_of_year) - np.floor(rate * mean * (day_of_year - 1))",
+        "Order at a constant rate, in whole units: what is due by today and was not at the last review.",
+        f"return np.floor(rate * mean * day_of_year) - np.floor(rate * mean * (day_of_year - {style.review_period}))",
     )
 
 

@@ -83,3 +83,27 @@ def test_constant_order_keeps_its_rate_in_whole_units(bundled: Inventory) -> Non
     orders = [space["order"](**{**told, "day_of_year": day}, rate=0.9) for day in range(1, 366)]
     assert set(orders) == {0.0, 1.0}
     assert sum(orders) == math.floor(0.9 * 0.37 * 365)
+
+
+def test_constant_order_covers_the_whole_review_period(run_rule: Callable[..., Any]) -> None:
+    """Tuned, it is no worse than ordering the mean demand of the periods until the next review."""
+    problem = Inventory(InventorySettings(review_period=7))
+    instances = list(problem.instances("train", 0))
+
+    def cost(source: str, **values: float) -> float:
+        outcomes, _ = run_rule(problem, source, instances, values)
+        return float(np.mean([outcome.score for outcome in outcomes]))
+
+    source = problem.baselines()["constant_order"]
+    mean_demand = f"def order({', '.join(problem.signature.positional)}):\n    return 7 * mean\n"
+    assert min(cost(source, rate=float(rate)) for rate in np.linspace(0.0, 1.2, 13)) <= cost(mean_demand)
+
+
+def test_constant_order_keeps_its_rate_with_reviews_apart() -> None:
+    problem = Inventory(InventorySettings(review_period=7))
+    space: dict[str, Any] = {"np": np, "math": math, "Real": lambda *_: None}
+    exec(problem.baselines()["constant_order"], space)
+    told = dict.fromkeys(problem.signature.positional, 0.0) | {"mean": 0.37}
+    orders = [space["order"](**{**told, "day_of_year": day}, rate=0.9) for day in range(7, 365, 7)]
+    assert set(orders) == {2.0, 3.0}
+    assert sum(orders) == math.floor(0.9 * 0.37 * 364)
