@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evolve.problem import ProblemError
 from problems.inventory.calendar import Calendar, DateOrder, read_dates
 from problems.inventory.settings import Period
-from problems.inventory.table import Names, Records, read_records
+from problems.inventory.table import Records, read_records
 
 MAX_CELLS = 200_000_000
 """Most items × periods: 1.6 GB of numbers."""
@@ -96,7 +96,6 @@ def _fill(records: Records, dates: Sequence[date], calendar: Calendar, path: Pat
     columns = np.array([calendar.index(day) for day in dates], dtype=np.int64)
     date_codes, item_codes = np.asarray(records.date), np.asarray(records.item)
     amounts = np.asarray(records.units)
-    _check_finite(amounts, date_codes, item_codes, records, path)
     blank, negative = np.isnan(amounts), amounts < 0
     notes = []
     if blank.any():
@@ -108,19 +107,3 @@ def _fill(records: Records, dates: Sequence[date], calendar: Calendar, path: Pat
     cells = item_rows[item_codes] * periods + columns[date_codes]
     units: NDArray[np.float64] = np.bincount(cells, weights=amounts, minlength=len(names) * periods).astype(np.float64)
     return Demand(tuple(names), calendar, units.reshape(len(names), periods), tuple(notes))
-
-
-def _check_finite(
-    amounts: NDArray[np.float64], dates: NDArray[np.intc], items: NDArray[np.intc], records: Records, path: Path
-) -> None:
-    endless = np.flatnonzero(np.isinf(amounts))
-    if endless.size:
-        row = int(endless[0])
-        day, item = _text(records.dates, int(dates[row])), _text(records.items, int(items[row]))
-        raise ProblemError(
-            f"{path}, column units: found {amounts[row]} for item {item} on {day}, expected a finite number"
-        )
-
-
-def _text(names: Names, code: int) -> str:
-    return next(text for text, other in names.codes.items() if other == code).strip()

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isinf
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -216,7 +217,9 @@ def _read_long(rows: Any, layout: _Layout, units_column: int) -> Records:
         try:
             units = float(row[units_column])
         except ValueError:
-            units = _number(row, units_column, rows, layout)
+            units = _number_of(row[units_column], units_column, rows, layout)
+        if isinf(units):
+            raise layout.error(_line(rows, layout), units_column, row[units_column], "a finite number")
         add_date(date)
         add_item(item)
         add_units(units)
@@ -244,6 +247,9 @@ def _read_wide(rows: Any, layout: _Layout) -> Records:
             units = array(
                 "d", [_number_of(cell, place, rows, layout) for cell, place in zip(row, columns, strict=True)]
             )
+        if any(map(isinf, units)):
+            place = next(place for place, number in enumerate(units) if isinf(number))
+            raise layout.error(_line(rows, layout), columns[place], row[place], "a finite number")
         records.date.extend([date] * len(columns))
         records.item.extend(codes)
         records.units.extend(units)
@@ -275,10 +281,6 @@ def _new_name(row: list[str], column: int, names: Names, rows: Any, layout: _Lay
         expected = "a date such as 2024-01-31" if column == layout.date else "the name of an item"
         raise layout.error(_line(rows, layout), column, row[column], expected)
     return names.add(row[column], _line(rows, layout))
-
-
-def _number(row: list[str], column: int, rows: Any, layout: _Layout) -> float:
-    return _number_of(row[column], column, rows, layout)
 
 
 def _number_of(text: str, column: int, rows: Any, layout: _Layout) -> float:
