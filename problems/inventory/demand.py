@@ -1,9 +1,9 @@
 """Demand per item and period, as it is read from a table."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,9 @@ from problems.inventory.table import Records, read_records
 
 MAX_CELLS = 200_000_000
 """Most items × periods: 1.6 GB of numbers."""
+
+STRAY_AFTER = timedelta(days=366)
+"""A date that lies at most this far from another is no stray, however close together the others are."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +65,27 @@ def read_demand(path: Path, period: Period | None = None, date_order: DateOrder 
     for text, line in zip(records.dates.codes, records.dates.lines, strict=True):
         stripped.setdefault(text.strip(), line)
     known = read_dates(stripped, date_order, str(path))
+    _refuse_stray(known, stripped, path)
     dates = [known[text.strip()] for text in records.dates.codes]
     if period is None:
         _refuse_coarse(set(dates), path)
     calendar = Calendar.starting(period or "day", min(dates))
     return _fill(records, dates, calendar, path)
+
+
+def _refuse_stray(known: Mapping[str, date], lines: Mapping[str, int], path: Path) -> None:
+    """One mistyped year (2202) would fill most of the calendar, and so whole splits, with zero demand."""
+    days = sorted(set(known.values()))
+    if len(days) < 2:
+        return
+    for stray, nearest, others in ((days[-1], days[-2], days[:-1]), (days[0], days[1], days[1:])):
+        away = abs(stray - nearest)
+        if away > max(others[-1] - others[0], STRAY_AFTER):
+            text, line = next((text, lines[text]) for text, day in known.items() if day == stray)
+            raise ProblemError(
+                f"{path}, line {line}, column date: found {text!r}, {away.days:,} days from all other dates, expected "
+                f"one near {others[0]} to {others[-1]}: correct it, or if it is right add rows with 0 units in between"
+            )
 
 
 def _refuse_coarse(dates: set[date], path: Path) -> None:

@@ -163,10 +163,44 @@ def test_files_that_are_no_tables(tmp_path: Path, write: Write) -> None:
         read_demand(write(bytes(range(256)) * 20, "noise.csv"))
 
 
-def test_a_mistyped_year_is_told_before_memory_runs_out(write: Write) -> None:
+def test_mistyped_years_are_told_before_memory_runs_out(write: Write) -> None:
     items = "".join(f"2024-01-01,I{i},1\n" for i in range(100))
     with pytest.raises(ProblemError, match=r"2024-01-01 to 9999-01-01.* check the first and last date"):
-        read_demand(write("date,item,units\n" + items + "9999-01-01,I1,1\n"))
+        read_demand(write("date,item,units\n" + items + "2024-01-02,I1,1\n9998-12-31,I1,1\n9999-01-01,I1,1\n"))
+
+
+def daily(first: date, days: int, *more: str) -> str:
+    rows = [f"{first + timedelta(days=day)},A,1" for day in range(days)]
+    return "\n".join(("date,item,units", *rows, *more, ""))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            daily(date(2022, 1, 1), 730, "2202-01-05,A,1", "2202-01-05,B,1"),
+            "line 732, column date: found '2202-01-05', 65,018 days from all other dates, expected one near 2022-01-01 to",
+        ),
+        (daily(date(2022, 1, 1), 730, "01.01.1970,A,1"), "line 732, column date: found '01.01.1970', 18,993 days from"),
+        (daily(date(2022, 1, 1), 1, "2023-01-03,A,1"), "line 3, column date: found '2023-01-03', 367 days from"),
+    ],
+)
+def test_a_date_far_from_all_others_is_refused(text: str, expected: str, write: Write) -> None:
+    with pytest.raises(ProblemError) as caught:
+        read_demand(write(text), "day")
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "periods"),
+    [
+        (daily(date(2022, 1, 1), 1, "2023-01-02,A,1"), 367),  # close together otherwise, but within a year
+        (daily(date(2020, 1, 1), 731, "2023-12-31,A,1"), 1461),  # as far away as the others span
+        (daily(date(2022, 1, 1), 1, "2023-01-01,A,0", "2024-01-01,A,1"), 731),
+    ],
+)
+def test_a_late_date_is_kept(text: str, periods: int, write: Write) -> None:
+    assert read_demand(write(text), "day").periods == periods
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
