@@ -36,7 +36,7 @@ def problems(
 def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
     from rich.markup import escape
 
-    from evolve.report.text import make_table
+    from evolve.report.text import make_table, print_table
     from evolve.settings import validate
 
     made = problem(validate(problem.Settings, {}, f"settings of problem {problem.name}"))
@@ -49,11 +49,11 @@ def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
         shape = "number" if argument.shape == () else f"array {argument.shape}".replace("None", "any")
         arguments.add_row(argument.name, escape(argument.meaning), argument.unit, shape)
     arguments.add_row("returns", signature.action.meaning, signature.action.unit, signature.action.dtype)
-    console.print(arguments)
+    print_table(console, arguments)
     settings = make_table("--set", "default", "meaning", title="settings", wrap=("meaning",))
     for key, field in problem.Settings.model_fields.items():
         settings.add_row(key, escape(_as_typed(field.default)), escape(field.description or ""))
-    console.print(settings)
+    print_table(console, settings)
 
 
 def _as_typed(value: Any) -> str:

@@ -9,7 +9,9 @@ from evolve.cli.reading import RunArgument, best_records, finalist_names, holdou
 from evolve.cli.run import ArchiveOption, JsonOption
 
 if TYPE_CHECKING:
-    from archive import ProgramRecord
+    from rich.table import Table
+
+    from archive import ProgramRecord, RunRecord
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = False) -> None:
     """List the runs of an archive."""
-    from evolve.report.text import make_console, make_table, print_json
+    from evolve.report.text import make_console, print_json, print_table, table_width
 
     with reading(archive) as store:
         records = store.runs()
@@ -47,10 +49,21 @@ def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = Fals
                 }
             )
         return
+    console = make_console()
+    table = _runs_table(rows, started=True)
+    if table_width(console, table) > console.width:
+        table = _runs_table(rows, started=False)
+    print_table(console, table)
+
+
+def _runs_table(rows: list[tuple["RunRecord", int, int, "ProgramRecord | None"]], *, started: bool) -> "Table":
+    from evolve.report.text import make_table
+
     numbers = ("seed", "tickets", "scored", "validation")
-    table = make_table("run", "status", "seed", "tickets", "scored", "best", "validation", "started", right=numbers)
+    headings = ("run", "status", "seed", "tickets", "scored", "best", "validation", *["started"] * started)
+    table = make_table(*headings, right=numbers)
     for run, tickets, scored, top in rows:
-        table.add_row(
+        cells = [
             run.id,
             run.status,
             str(run.seed),
@@ -59,8 +72,9 @@ def runs(archive: ArchiveOption = DEFAULT_ARCHIVE, json_lines: JsonOption = Fals
             top.name if top else "",
             score_text(top.validation_score if top else None),
             f"{run.created:%Y-%m-%d %H:%M}",
-        )
-    make_console().print(table)
+        ]
+        table.add_row(*cells[: len(headings)])
+    return table
 
 
 def best(
@@ -73,7 +87,7 @@ def best(
 
     Finalists live on an island, so they are good on train too. Only they and the baselines are ever scored on holdout.
     """
-    from evolve.report.text import make_console, make_table, print_json
+    from evolve.report.text import make_console, make_table, print_json, print_table
 
     with reading(archive) as store:
         run = store.run(name)
@@ -110,7 +124,7 @@ def best(
             record.operator,
             origin,
         )
-    make_console().print(table)
+    print_table(make_console(), table)
 
 
 def _standing(record: "ProgramRecord", finalists: list[str]) -> str:

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from evolve.problem import SPLITS
-from evolve.report.text import make_table
+from evolve.report.text import make_table, print_code, print_table
 from evolve.search.finals import Final, Finals
 from evolve.search.population import typical
 from evolve.session import Result
@@ -25,17 +24,19 @@ def print_summary(console: Console, result: Result, archive: str) -> None:
     if finals is None:
         console.print("no program could be scored" + _commonest_reason(result), markup=False, highlight=False)
         return
-    console.print(_scores_table(result, finals))
+    print_table(console, _scores_table(result, finals))
     for final in finals.finalists:
         if final.mark:
             console.print(f"not to be trusted: {final.label}: {final.mark}", markup=False, highlight=False)
     champion = finals.champion
     if finals.baselines and champion.scores:
-        console.print(_differences_table(finals, champion))
+        print_table(console, _differences_table(finals, champion))
         console.print(_verdict(finals, champion), highlight=False)
     source = champion.member.program.with_values(typical(champion.member.values))
+    if champion.mark:
+        console.print("every finalist is marked: none of them is to be trusted", style="bold red")
     console.print(f"\nbest program, {result.run.id}:{champion.name}", style="bold", highlight=False)
-    console.print(Syntax(source, "python", background_color="default"))
+    print_code(console, source, "python")
     if len(champion.member.values) > 1:
         console.print(
             f"(median parameters of {len(champion.member.values)} groups; evolve show lists them all)", highlight=False
@@ -55,6 +56,13 @@ def _print_counts(console: Console, result: Result) -> None:
     saved = f"{state.evaluations_saved / spent:.0%}" if spent else "0%"
     text = f"run {result.run.id}: {state.tickets} tickets ({counts}), {state.evaluations:,} evaluations"
     console.print(f"{text}, {saved} saved by racing", highlight=False, soft_wrap=True)
+    if state.tickets < result.settings.tickets and result.settings.budget_evaluations is not None:
+        console.print(
+            f"ended after {state.tickets} of {result.settings.tickets} tickets: one more might have passed the budget of "
+            f"{result.settings.budget_evaluations:,} evaluations",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _commonest_reason(result: Result) -> str:
