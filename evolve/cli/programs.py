@@ -34,13 +34,14 @@ def show(
 
         print_json(_as_json(run, record, holdout))
         return
-    from rich.syntax import Syntax
+    from rich.markup import escape
 
-    from evolve.report.text import make_console
+    from evolve.report.text import make_console, outcome_text, print_code
 
     console = make_console()
     console.print(
-        f"[bold]{run.id}:{record.name}[/bold] {record.label} · {record.status} {record.reason}", highlight=False
+        f"[bold]{run.id}:{record.name}[/bold] {record.label} · {escape(outcome_text(record.status, record.reason))}",
+        highlight=False,
     )
     scores = [
         f"{split} {score_text(value)}"
@@ -63,13 +64,13 @@ def show(
         )
         gained = f"{score_text(tuning.start_score)} → {score_text(tuning.best_score)}"
         console.print(f"tuning: {tuning.method}, {spent}, {gained}", highlight=False)
-    console.print(Syntax(tuned_source(record, run), "python", background_color="default"))
+    print_code(console, tuned_source(record, run), "python")
     if len(record.values) > 1:
         _print_groups(console, record)
 
 
 def _print_groups(console: "Console", record: "ProgramRecord") -> None:
-    from evolve.report.text import make_table
+    from evolve.report.text import make_table, print_table
 
     names = list(next(iter(record.values.values())))
     table = make_table("group", *names, title="parameters by group", right=tuple(names))
@@ -77,7 +78,7 @@ def _print_groups(console: "Console", record: "ProgramRecord") -> None:
         table.add_row(
             group, *(f"{values[name]:.5g}" if isinstance(values[name], float) else str(values[name]) for name in names)
         )
-    console.print(table)
+    print_table(console, table)
 
 
 def _as_json(run: "RunRecord", record: "ProgramRecord", holdout: float | None) -> dict[str, Any]:
@@ -156,31 +157,36 @@ def _lineage_line(record: "ProgramRecord") -> str:
 def diff(
     first: ProgramArgument,
     second: Annotated[
-        str, typer.Argument(metavar="[OTHER]", help="Another program; without it, the first parent.")
+        str,
+        typer.Argument(
+            metavar="[OTHER]",
+            help="What to compare it with; without it, PROGRAM is compared with its first parent.",
+        ),
     ] = "",
     archive: ArchiveOption = DEFAULT_ARCHIVE,
 ) -> None:
-    """Show what a program changed: against its first parent, or against another program."""
+    """Show how a program differs from its first parent, or how OTHER differs from PROGRAM.
+
+    Lines of the parent, or of PROGRAM where two are named, begin with -; lines of what came of it with +.
+    """
     import difflib
 
-    from rich.syntax import Syntax
-
-    from evolve.report.text import make_console
+    from evolve.report.text import make_console, print_code
 
     with reading(archive) as store:
         run, record = find_program(store, first)
         if second:
-            other_run, other = find_program(store, second)
+            new_run, new = find_program(store, second)
         elif record.parents:
-            other_run, other = run, store.program(run.id, record.parents[0].name)
+            new_run, new = run, record
+            record = store.program(run.id, record.parents[0].name)
         else:
             raise RunError(f"{record.name} has no parent; name another program to compare with")
     lines = difflib.unified_diff(
-        tuned_source(other, other_run).splitlines(),
         tuned_source(record, run).splitlines(),
-        f"{other_run.id}:{other.name}",
+        tuned_source(new, new_run).splitlines(),
         f"{run.id}:{record.name}",
+        f"{new_run.id}:{new.name}",
         lineterm="",
     )
-    text = "\n".join(lines)
-    make_console().print(Syntax(text, "diff", background_color="default") if text else "no difference")
+    print_code(make_console(), "\n".join(lines) or "no difference", "diff")
