@@ -36,6 +36,8 @@ def find_program(store: "Archive", reference: str) -> tuple["RunRecord", "Progra
         RunError: if there is none.
     """
     run_name, _, name = reference.rpartition(":")
+    if not name:
+        raise RunError(f"{reference!r} names no program; write RUN:PROGRAM, as in inventory-1:t17 or last:best")
     if name == "last" or name in {run.id for run in store.runs()}:
         run_name, name = name, "best"
     run = store.run(run_name or "last")
@@ -74,15 +76,15 @@ def holdout_score(store: "Archive", run: "RunRecord", name: str) -> float | None
 
 def tuned_source(record: "ProgramRecord", run: "RunRecord") -> str:
     """A program's text with its tuned values as defaults, where it can be read."""
-    from evolve.errors import ProgramError
+    from evolve.errors import EvolveError
     from evolve.program import read_program
     from evolve.registry import load_problem
     from evolve.search.population import typical
 
-    signature = load_problem(run.settings["problem"], run.settings["set"]).signature
     try:
+        signature = load_problem(run.settings["problem"], run.settings["set"]).signature
         program = read_program(record.source, signature.entry, signature.positional)
-    except ProgramError:
+    except EvolveError:  # the problem's file or data may have moved since; the text is in the archive
         return record.source
     return program.with_values(typical(record.values))
 
