@@ -22,7 +22,7 @@ ArchiveOption = Annotated[
 ]
 JobsOption = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", min=1, help="Worker processes; the result does not depend on it. [default: cores]"),
+    typer.Option("--jobs", "-j", min=1, help=r"Worker processes; the result does not depend on it. \[default: cores]"),
 ]
 OutOption = Annotated[
     Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for pictures; each run gets its own inside.")
@@ -37,7 +37,7 @@ WeakOption = Annotated[
 MemoryOption = Annotated[
     int | None,
     typer.Option(
-        "--memory-mb", min=1536, help="Memory that all programs may use together. [default: 3/4 of the machine's]"
+        "--memory-mb", min=1536, help=r"Memory that all programs may use together. \[default: 3/4 of the machine's]"
     ),
 ]
 
@@ -45,14 +45,14 @@ ProblemArgument = Annotated[
     str | None, typer.Argument(help="Name of a problem (evolve problems), or a path to a Python file.")
 ]
 TicketsOption = Annotated[
-    int | None, typer.Option("--tickets", "-n", min=0, help="Steps of the search: one program each. [default: 300]")
+    int | None, typer.Option("--tickets", "-n", min=0, help=r"Steps of the search: one program each. \[default: 300]")
 ]
-IslandsOption = Annotated[int | None, typer.Option("--islands", "-k", min=1, help="Sub-populations. [default: 4]")]
+IslandsOption = Annotated[int | None, typer.Option("--islands", "-k", min=1, help=r"Sub-populations. \[default: 4]")]
 SeedOption = Annotated[
-    int | None, typer.Option("--seed", "-s", min=0, help="The run's only source of randomness. [default: 0]")
+    int | None, typer.Option("--seed", "-s", min=0, help=r"The run's only source of randomness. \[default: 0]")
 ]
 TuneOption = Annotated[
-    int | None, typer.Option("--tune", min=0, help="Parameter vectors tried per program. [default: 128]")
+    int | None, typer.Option("--tune", min=0, help=r"Parameter vectors tried per program. \[default: 128]")
 ]
 BudgetOption = Annotated[
     int | None,
@@ -153,14 +153,24 @@ def _settings(flags: dict[str, Any], assignments: list[str], config: Path | None
             table = values
             *path, last = key.split(".")
             for part in path:
-                table = table.setdefault(part, {})
+                table = _table(table, part, config)
             table[last] = value
     for assignment in assignments:
         key, value = parse_assignment(assignment)
-        values.setdefault("set", {})[key] = value
+        _table(values, "set", config)[key] = value
     if "problem" not in values:
         raise typer.BadParameter("name a problem, as in `evolve run inventory`; `evolve problems` lists them")
     return validate(RunSettings, values, str(config) if config else "run settings")
+
+
+def _table(values: dict[str, Any], key: str, config: Path | None) -> dict[str, Any]:
+    """The table `key` of a settings file, made if it is not there; a flag sets a key inside it."""
+    from evolve.errors import SettingsError
+
+    table = values.setdefault(key, {})
+    if not isinstance(table, dict):
+        raise SettingsError(f"{config}: {key} = {table!r}: write a table, [{key}], with its settings below")
+    return table
 
 
 def _execute(
