@@ -4,9 +4,10 @@ Each operator of a program becomes a call of one of these. For numbers with a po
 numba's own operator; for whole numbers a check is added, which raises, and the plain loop then runs the row with
 Python's unbounded numbers. Written below numba's own functions, so that compile time stays what it was.
 
-Defends against: whole numbers that wrap around, minus of a truth value, a list repeated so often that its length
-wraps. Does not defend against: whole numbers beyond 2**53 that lose digits where they meet a number with a point, as
-they do in Python too, but not at the same place in comparisons and `/`.
+Defends against: whole numbers that wrap around, minus of a truth value, a list repeated so often that its length wraps.
+
+Does not defend against: whole numbers beyond 2**53 that lose digits where they meet a number with a point, as they do in
+Python too, but not at the same place in comparisons and `/`.
 """
 
 import operator

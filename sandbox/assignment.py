@@ -3,8 +3,9 @@
 Python raises UnboundLocalError at such a read; compiled code finds whatever the variable's place holds, mostly zero.
 
 Defends against: a failure that compiled code would turn into a score. Every path is thought possible, so a name that is
-bound only in the body of a loop counts as unbound behind it. Does not defend against: anything else that compiled code
-does otherwise; `sandbox.compilable` and `sandbox.guards` do.
+bound only in the body of a loop counts as unbound behind it.
+
+Does not defend against: anything else that compiled code does otherwise; `sandbox.compilable` and `sandbox.guards` do.
 """
 
 import ast

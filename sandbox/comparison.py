@@ -2,9 +2,10 @@
 
 Some of the values lie outside the plausible range of their argument: a search may lead a program there.
 
-Defends against: compiled code that means something else on ordinary rows, whatever the reason. Does not defend against:
-what differs only on values that are not among these few; that such programs are not compiled, or raise where they would
-differ, is for `sandbox.compilable`, `sandbox.typed` and `sandbox.guards`.
+Defends against: compiled code that means something else on ordinary rows, whatever the reason.
+
+Does not defend against: what differs only on values that are not among these few; that such programs are not compiled, or
+raise where they would differ, is for `sandbox.compilable`, `sandbox.typed` and `sandbox.guards`.
 """
 
 import math

@@ -1,7 +1,9 @@
 """From a loaded program to compiled rows that have been compared with the plain loop.
 
-Defends against: compiled rows that nobody compared. Does not defend against: anything by itself; see `sandbox.kernel`
-for what is compiled and `sandbox.comparison` for what is compared.
+Defends against: compiled rows that nobody compared with what the program means as plain Python.
+
+Does not defend against: anything by itself; see `sandbox.kernel` for what is compiled and `sandbox.comparison` for what
+is compared.
 """
 
 from collections.abc import Sequence

@@ -10,8 +10,9 @@ What would differ without a surprise is not compiled (`sandbox.compilable`, `san
 first binding; on a mismatch the child stays plain and says so.
 
 Defends against: an index out of bounds in the program's own code, which is always checked; numba does not check inside
-its own functions, so only those are compiled that need no check. Does not defend against: flaws of numba or LLVM; the
-lock-down does.
+its own functions, so only those are compiled that need no check.
+
+Does not defend against: flaws of numba or LLVM; the lock-down does.
 """
 
 from collections.abc import Callable

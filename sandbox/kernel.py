@@ -5,8 +5,10 @@ nothing. Nothing of the program runs while it is compiled: its functions are mad
 are the frozen ones of the plain program.
 
 Defends against: programs that are not shown to mean the same compiled (they are turned away before numba sees them),
-recursion, and answers of another kind than the signature says. Does not defend against: a compiler that takes too much
-time or memory; the limits of the process end it, and the program comes up plain.
+recursion, and answers of another kind than the signature says.
+
+Does not defend against: a compiler that takes too much time or memory; the limits of the process end it, and the program
+comes up plain.
 """
 
 import ast
@@ -21,6 +23,7 @@ from numba.core.dispatcher import Dispatcher
 from sandbox import facade, guards, typed
 from sandbox.compilable import check
 from sandbox.compiled import CompileFailed, Kernel
+from sandbox.guarding import jit
 from sandbox.load import Loaded
 from sandbox.rewriting import NAMESPACE, Rewriting
 from sandbox.rows import SOURCE_NAME
@@ -63,7 +66,7 @@ def _build(loaded: Loaded, layout: Layout, *, as_tuples: bool, inline: bool) -> 
         typed.check(value for value in namespace.values() if isinstance(value, Dispatcher))
         text = _Text(layout, answer, as_tuples=as_tuples).loop()
         exec(compile(text, "<loop>", "exec"), scope := {"entry": entry, "np": np, **_choices(layout)})  # noqa: S102
-        loop = guards.jit(scope["loop"])
+        loop = jit(scope["loop"])
         signature = _signature(layout)
         loop.compile(signature)  # type: ignore[attr-defined]
         entry_point: Kernel = loop.overloads[signature].entry_point  # type: ignore[attr-defined]
@@ -128,7 +131,7 @@ def _namespace(loaded: Loaded, *, inline: bool) -> dict[str, Any]:
         if name == "__builtins__":
             continue
         if type(value) is FunctionType and value not in facade.CALLABLES:
-            namespace[name] = guards.jit(_function(value, codes, namespace), inline=inline)
+            namespace[name] = jit(_function(value, codes, namespace), inline=inline)
         else:
             namespace[name] = _real(value)
     return namespace

@@ -4,8 +4,10 @@ The meaning stays the same but for rows that raise: those are run again by the p
 underscores are ours; the static layer keeps programs from having any.
 
 Defends against: arithmetic that compiled code does without a word where Python raises, by calling `sandbox.guards` and
-`sandbox.arithmetic` in its place. Does not defend against: names that mean something else in another place of the
-program; `sandbox.compilable` turns such programs away first.
+`sandbox.arithmetic` in its place.
+
+Does not defend against: names that mean something else in another place of the program; `sandbox.compilable` turns such
+programs away first.
 """
 
 # ruff: noqa: D102 - visitors are named after the nodes they visit

@@ -3,7 +3,9 @@
 Defends against: truth values that become numbers on the way (numba returns 1.0 where a program returns True on one path
 and a number on another; the plain loop says that this is no number); numbers with a point that are stored among whole
 ones (NaN becomes an arbitrary number, numpy raises); masks and arrays as indices, whose length numba does not compare
-with that of the array. Does not defend against: what depends on values; `sandbox.guards` does.
+with that of the array.
+
+Does not defend against: what depends on the values rather than the types of a program; `sandbox.guards` does.
 """
 
 from collections.abc import Iterable
