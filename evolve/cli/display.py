@@ -1,7 +1,5 @@
 """What a person, a log file or a machine sees of a run: live on a terminal, plain lines without one, JSON on demand."""
 
-import json
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +53,41 @@ def resume_command(run: str, archive: str) -> str:
     return f"evolve resume {run}{place}"
 
 
+class Pace:
+    """How fast the search goes, from the tickets that this process committed; replayed ones of the archive do not count.
+
+    The clock starts when the last program before them, a baseline, a seed or a replayed ticket, was committed.
+    """
+
+    def __init__(self) -> None:
+        self.tickets = self.evaluations = 0
+        self.began = self.now = time.monotonic()
+
+    def count(self, record: ProgramRecord) -> None:
+        """Take note of a commit."""
+        self.now = time.monotonic()
+        if record.role == "ticket" and is_new(record):
+            self.tickets += 1
+            self.evaluations += record.evaluations
+        elif not self.tickets:
+            self.began = self.now
+
+    @property
+    def rate(self) -> float | None:
+        """Evaluations per second, once two tickets tell something of it."""
+        seconds = self.now - self.began
+        return self.evaluations / seconds if self.tickets >= 2 and seconds > 0 else None
+
+    def left(self, tickets: int) -> float | None:
+        """Seconds that so many more tickets will take, once two tell something of it."""
+        return (self.now - self.began) / self.tickets * tickets if self.tickets >= 2 else None
+
+
+def is_new(record: ProgramRecord) -> bool:
+    """Whether this process made a record: one that was read from the archive says when it was committed."""
+    return record.committed is None
+
+
 class PlainDisplay(Display):
     """Plain lines: one per baseline and seed, then one every few seconds.
 
@@ -70,12 +103,13 @@ class PlainDisplay(Display):
         self.run: RunRecord | None = None
         self.state: SearchState | None = None
         self.tickets = 0
-        self.began = self.last = time.monotonic()
+        self.last = time.monotonic()
+        self.pace = Pace()
 
     @override
     def started(self, run: RunRecord, settings: RunSettings, state: SearchState) -> None:
         self.run, self.state, self.tickets = run, state, settings.tickets
-        self.began = self.last = time.monotonic()
+        self.last = time.monotonic()
         self._line(
             f"run {run.id}: {settings.tickets} tickets, {settings.islands.count} islands, seed {settings.seed}; "
             f"archive {self.archive}"
@@ -83,16 +117,20 @@ class PlainDisplay(Display):
 
     @override
     def committed(self, record: ProgramRecord) -> None:
+        from evolve.report.text import outcome_text
+
+        self.pace.count(record)
         if record.role != "ticket":
             score = (
                 f"train {record.train_score:.5g}, validation {record.validation_score:.5g}"
                 if record.train_score is not None
-                else record.reason
+                else ""
             )
-            self._line(f"{record.role} {record.label}: {record.status}, {score}")
+            came_to = f"{record.status}, {score}" if score else outcome_text(record.status, record.reason)
+            self._line(f"{record.role} {record.label}: {came_to}")
         elif time.monotonic() - self.last >= self.every or record.number + 1 == self.tickets:
             self.last = time.monotonic()
-            self._line(progress_line(self.state, self.tickets, self.last - self.began))
+            self._line(progress_line(self.state, self.tickets, self.pace))
 
     @override
     def finishing(self) -> None:
@@ -117,7 +155,7 @@ class PlainDisplay(Display):
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
 
-def progress_line(state: SearchState | None, tickets: int, seconds: float) -> str:
+def progress_line(state: SearchState | None, tickets: int, pace: Pace) -> str:
     """One line of progress."""
     if state is None:
         return ""
@@ -128,9 +166,11 @@ def progress_line(state: SearchState | None, tickets: int, seconds: float) -> st
     if reference is not None:
         label, member = reference
         parts.append(f"best baseline {label}: {member.score:.5g}, {member.validation:.5g}")
-    parts.append(f"{state.evaluations / max(seconds, 1e-9):,.0f} evaluations/s")
-    if 0 < state.tickets < tickets:
-        parts.append(f"{seconds / state.tickets * (tickets - state.tickets):.0f} s left")
+    if pace.rate is not None:
+        parts.append(f"{pace.rate:,.0f} evaluations/s")
+    left = pace.left(tickets - state.tickets)
+    if left is not None and state.tickets < tickets:
+        parts.append(f"{left:.0f} s left")
     return "; ".join(parts)
 
 
@@ -180,5 +220,6 @@ class JsonDisplay(Display):
 
     @staticmethod
     def _write(**fields: Any) -> None:
-        sys.stdout.write(json.dumps(fields) + "\n")
-        sys.stdout.flush()
+        from evolve.report.text import print_json
+
+        print_json(fields)

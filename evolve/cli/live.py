@@ -2,19 +2,21 @@
 
 import time
 from collections import deque
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 from typing_extensions import override
 
 from archive import ProgramRecord, RunRecord
-from evolve.cli.display import PlainDisplay
+from evolve.cli.display import PlainDisplay, is_new
+from evolve.report.text import outcome_text
 from evolve.search.state import SearchState
 from evolve.session import Result
 from evolve.settings import RunSettings
@@ -37,12 +39,11 @@ class LiveDisplay(PlainDisplay):
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             console=console,
             expand=False,
         )
-        self._task = self._bar.add_task("starting the workers", total=None)
+        self._task = self._bar.add_task("starting the workers", total=None, left="")
         self._latest: dict[int, ProgramRecord] = {}
         self._recent: deque[tuple[float, int]] = deque()
         self._live = Live(console=console, get_renderable=self._draw, refresh_per_second=4, transient=True)
@@ -64,13 +65,18 @@ class LiveDisplay(PlainDisplay):
     @override
     def committed(self, record: ProgramRecord) -> None:
         now = time.monotonic()
-        self._recent.append((now, record.evaluations))
+        if is_new(record):
+            self._recent.append((now, record.evaluations))
         while self._recent and self._recent[0][0] < now - RECENT_SECONDS:
             self._recent.popleft()
         if record.role == "ticket":
             if record.island is not None:
                 self._latest[record.island] = record
-            self._bar.update(self._task, description="tickets", total=self.tickets, completed=record.number + 1)
+            self.pace.count(record)
+            done = record.number + 1
+            left = self.pace.left(self.tickets - done)
+            text = "" if left is None else f"{timedelta(seconds=round(left))} left"
+            self._bar.update(self._task, description="tickets", total=self.tickets, completed=done, left=text)
         else:
             super().committed(record)
 
@@ -120,4 +126,4 @@ class LiveDisplay(PlainDisplay):
 def _came_to(record: ProgramRecord) -> str:
     if record.train_score is not None:
         return f"train {record.train_score:.5g}"
-    return f"{record.status}: {record.reason}"[:60]
+    return outcome_text(record.status, record.reason)[:60]
