@@ -1,6 +1,8 @@
 """The application: its commands, its help, and the one place that turns an expected fault into a line."""
 
+import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -24,6 +26,24 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"evolve {version('evolve-policies')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Evolve readable, tuned and tested decision rules."""
+
+
 for module in (run, runs, programs, export, problems, doctor):
     module.register(app)
 
@@ -31,7 +51,10 @@ for module in (run, runs, programs, export, problems, doctor):
 def run_app() -> None:
     """Run the command line; ends the process."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # here its failure can still be told; when the interpreter ends, it cannot
     except SandboxUnavailable as error:
         sys.stderr.write(f"evolve: {error} (evolve doctor says more; --allow-weak-sandbox goes on with less)\n")
         raise SystemExit(EXIT_ERROR) from None
@@ -41,4 +64,14 @@ def run_app() -> None:
     except KeyboardInterrupt:
         raise SystemExit(EXIT_INTERRUPTED) from None
     except BrokenPipeError:
+        _drop_output()
         raise SystemExit(EXIT_ERROR) from None  # the reader of a pipe has gone, as with `evolve runs | head`
+    except OSError as error:
+        _drop_output()
+        sys.stderr.write(f"evolve: {error.filename or 'cannot write the output'}: {error.strerror or error}\n")
+        raise SystemExit(EXIT_ERROR) from None
+
+
+def _drop_output() -> None:
+    """What standard output could not take goes nowhere, lest the interpreter try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
