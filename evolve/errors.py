@@ -6,6 +6,7 @@
     ├── ProgramError            a program breaks the contract; carries the rule broken and the line
     ├── EvaluationError         the trusted side failed: an evaluator raised, crashed or hung
     ├── RunError                a run cannot start, resume or go on
+    │   └── NothingScored       not one program could be scored
     └── ExportError             a program cannot be exported
 
 `sandbox` and `archive` know nothing of this package and have bases of their own, `sandbox.SandboxError` and
@@ -45,6 +46,10 @@ class EvaluationError(EvolveError):
 
 class RunError(EvolveError):
     """A run cannot start, resume or go on."""
+
+
+class NothingScored(RunError):  # noqa: N818 - says what happened
+    """A run ended without a single program that could be scored."""
 
 
 class ExportError(EvolveError):

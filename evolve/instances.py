@@ -1,13 +1,41 @@
-"""Identity of instances: a digest over everything an instance holds."""
+"""Instances as a problem brings them: checked, and identified by a digest over everything they hold."""
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from evolve.problem import Instance
+from evolve.errors import EvaluationError, EvolveError
+from evolve.problem import Instance, Problem, Split
+
+
+def instances_of(problem: Problem[Any, Any], split: Split, seed: int) -> Sequence[Instance]:
+    """The instances of a split.
+
+    Raises:
+        EvaluationError: if there are none, two share a key, or the problem's own code raises.
+    """
+    try:
+        instances = problem.instances(split, seed)
+    except EvolveError:
+        raise
+    except Exception as error:
+        raise EvaluationError(
+            f"{problem.name}.instances({split!r}, {seed}) raised {type(error).__name__}: {error}"
+        ) from error
+    if not instances:
+        raise EvaluationError(f"problem {problem.name} has no instances in its {split} split")
+    seen: set[str] = set()
+    for instance in instances:
+        if instance.key in seen:
+            raise EvaluationError(
+                f"problem {problem.name} has two instances with the key {instance.key!r} in its {split} split: "
+                "scores are kept by key, so each needs its own"
+            )
+        seen.add(instance.key)
+    return instances
 
 
 def data_digest(instances: Iterable[Instance]) -> str:

@@ -248,7 +248,7 @@ class Evidence:
 
 
 class ProblemSettings(BaseModel):
-    """Base of what a user may set with `--set key=value` or in the `[problem]` table of a TOML file."""
+    """Base of what a user may set with `--set key=value` or in the `[set]` table of a settings file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -13,7 +13,7 @@ from archive import Archive, ProgramRecord, RunRecord
 from evolve.errors import RunError
 from evolve.evaluation.pool import Pool
 from evolve.evaluation.tasks import Setup
-from evolve.instances import data_digest
+from evolve.instances import data_digest, instances_of
 from evolve.problem import Problem, Split
 from evolve.program import read_program
 from evolve.proposers.base import Proposer
@@ -217,5 +217,6 @@ def _versions() -> Mapping[str, str]:
 def _data_digest(problem: Problem[Any, Any], seed: int) -> str:
     """Identity of the train and validation instances: a run is only resumed on the data it was started on."""
     splits: tuple[Split, ...] = ("train", "validation")
-    parts = [problem.name, problem.version, *(data_digest(problem.instances(split, seed)) for split in splits)]
+    instances_of(problem, "holdout", seed)  # that there are some is better known now than after the search
+    parts = [problem.name, problem.version, *(data_digest(instances_of(problem, split, seed)) for split in splits)]
     return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]

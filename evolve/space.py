@@ -130,6 +130,8 @@ class Parameter:
     default: Value
 
     def __post_init__(self) -> None:
+        if self.name.startswith("_"):
+            raise SpaceError(f"a parameter's name does not begin with an underscore: write `{self.name.lstrip('_')}`")
         check_value(self.name, self.domain, self.default)
 
     @property

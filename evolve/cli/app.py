@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from archive import ArchiveError
-from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, doctor, export, problems, programs, run, runs
-from evolve.errors import EvolveError
+from evolve.cli import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_NOTHING, doctor, export, problems, programs, run, runs
+from evolve.errors import EvolveError, NothingScored
 from sandbox import SandboxError, SandboxUnavailable
 
 EPILOG = (
@@ -58,6 +58,9 @@ def run_app() -> None:
     except SandboxUnavailable as error:
         sys.stderr.write(f"evolve: {error} (evolve doctor says more; --allow-weak-sandbox goes on with less)\n")
         raise SystemExit(EXIT_ERROR) from None
+    except NothingScored as error:
+        sys.stderr.write(f"evolve: {error}\n")
+        raise SystemExit(EXIT_NOTHING) from None
     except (EvolveError, SandboxError, ArchiveError) as error:
         sys.stderr.write(f"evolve: {error}\n")
         raise SystemExit(EXIT_ERROR) from None

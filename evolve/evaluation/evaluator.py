@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from evolve.errors import EvaluationError, EvolveError, ProgramError
+from evolve.errors import EvolveError, ProgramError
 from evolve.evaluation.forms import Block, RowOutcomes, run_block
 from evolve.evaluation.layout import block_layout, child_limits
 from evolve.evaluation.memory import default_megabytes
 from evolve.evaluation.rows import Floats, Indices, Recorder
 from evolve.evaluation.tasks import Evaluation, ScoreTask, Setup, Status, Task, Tuned, TuneTask, Values
+from evolve.instances import instances_of
 from evolve.problem import Evidence, Instance, Outcome, Problem, Split
 from evolve.program import Program, read_program
 from evolve.registry import load_problem
@@ -135,10 +136,7 @@ class Evaluator:
     def instances(self, split: Split) -> Sequence[Instance]:
         """The instances of a split, made once."""
         if split not in self._instances:
-            instances = self.problem.instances(split, self.setup.seed)
-            if not instances:
-                raise EvaluationError(f"problem {self.problem.name} has no instances in its {split} split")
-            self._instances[split] = instances
+            self._instances[split] = instances_of(self.problem, split, self.setup.seed)
         return self._instances[split]
 
     @cached_property
@@ -211,8 +209,8 @@ class Evaluator:
             racing=Racing() if task.tuning.racing else None,
             seed=of_racing,
         )
-        if not np.isfinite(result.scores).all():
-            raise ProgramFailed(Status.FAILED, runner.failure)
+        if not np.isfinite(result.scores).all() or not np.isfinite(result.scores.mean()):
+            raise ProgramFailed(Status.FAILED, runner.failure or "no parameter vector has a finite mean score on train")
         tuned = Tuned(
             method=result.method,
             vectors=result.vectors,
@@ -250,6 +248,8 @@ class Evaluator:
                 raise ProgramFailed(Status.FAILED, f"on {split}: {rows.failure}")
             outcomes[split] = _outcomes(instances, rows)
             scores[split] = float(rows.score.mean())
+            if not np.isfinite(scores[split]):
+                raise ProgramFailed(Status.FAILED, f"on {split}: the mean of the scores is {scores[split]}")
         count = sum(len(per_split) for per_split in outcomes.values())
         return Evaluation(status=Status.OK, values=values, scores=scores, outcomes=outcomes, evaluations=count)
 

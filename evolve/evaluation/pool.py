@@ -112,13 +112,20 @@ class Pool:
         self._undo.close()
 
     async def submit(self, task: Task) -> Evaluation:
-        """Run a task on the next free worker; a worker that dies or hangs costs this evaluation and is replaced."""
+        """Run a task on the next free worker; one that hangs, or dies twice at it, costs this evaluation and is replaced."""
         worker = await self._idle.get()
         try:
             if worker is None:
                 worker = await self._start()
-            async with asyncio.timeout(self._setup.limits.evaluation_seconds):
-                evaluation: Evaluation = await worker.ask(task)
+            try:
+                evaluation = await self._ask(worker, task)
+            except (asyncio.IncompleteReadError, ConnectionError):
+                # Somebody may have ended it from outside, as a system short of memory does: the result must not hang on
+                # that. One that ends again at the same task does so by itself.
+                self._discard(worker)
+                worker = None
+                worker = await self._start()
+                evaluation = await self._ask(worker, task)
         except TimeoutError:
             evaluation = await self._lost(worker, f"hung for {self._setup.limits.evaluation_seconds:g} s")
             worker = None
@@ -132,6 +139,11 @@ class Pool:
             raise
         finally:
             self._idle.put_nowait(worker)
+        return evaluation
+
+    async def _ask(self, worker: _Worker, task: Task) -> Evaluation:
+        async with asyncio.timeout(self._setup.limits.evaluation_seconds):
+            evaluation: Evaluation = await worker.ask(task)
         return evaluation
 
     async def _lost(self, worker: _Worker | None, what: str) -> Evaluation:

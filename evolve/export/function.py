@@ -2,6 +2,7 @@
 
 import ast
 import re
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -121,8 +122,9 @@ def _uses(tree: ast.AST, name: str) -> bool:
 
 
 def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: RunRecord, notes: Sequence[str]) -> str:
-    settings = " ".join(f"--set {key}={value}" for key, value in run.settings["set"].items())
-    command = f"evolve run {run.settings['problem']} {settings} --seed {run.seed} --tickets {run.settings['tickets']}"
+    settings = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in run.settings["set"].items())
+    asked = f"evolve run {shlex.quote(run.settings['problem'])} {settings}".rstrip()
+    command = f"{asked} --seed {run.seed} --tickets {run.settings['tickets']}"
     others = ", ".join(_other_settings(run.settings))
     scores = (
         f"train {record.train_score:.6g}, validation {record.validation_score:.6g} ({problem.direction} is the aim)"
@@ -132,7 +134,7 @@ def _module_docstring(problem: Problem[Any, Any], record: ProgramRecord, run: Ru
         "",
         f"Scores: {scores}.",
         *(line for note in notes for line in textwrap.wrap(note, _WIDTH, subsequent_indent="    ")),
-        *textwrap.wrap(f"To reproduce: {' '.join(command.split())}", _WIDTH, subsequent_indent="    "),
+        f"To reproduce: {command}",
         *textwrap.wrap(f"with these in a settings file: {others}" if others else "", _WIDTH, initial_indent="    "),
         "",
     ]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive import Archive, ParentEdge, ProgramRecord
-from evolve.errors import RunError
+from evolve.errors import NothingScored
 from evolve.evaluation.tasks import Evaluation, Status, Task, TuneTask
 from evolve.problem import Problem
 from evolve.proposers.base import Proposal, ProposalFailed, Proposer, Request
@@ -81,7 +81,7 @@ class Engine:
         Cancelling it at any moment is safe: what is committed stays, what is in flight is done anew on resume.
 
         Raises:
-            RunError: if no seed can be scored: there is nothing to search from.
+            NothingScored: if no seed can be scored: there is nothing to search from.
         """
         self._archived = {record.name: record for record in self.archive.programs(self.run_id)}
         await self._in_order(
@@ -90,7 +90,9 @@ class Engine:
         await self._in_order([self._given("seed", n, *item) for n, item in enumerate(self.problem.seeds().items())])
         if not self.state.members:
             reason = self.state.reasons.most_common(1)
-            raise RunError(f"no seed program could be scored: {reason[0][0] if reason else 'the problem has no seeds'}")
+            raise NothingScored(
+                f"no seed program could be scored: {reason[0][0] if reason else 'the problem has no seeds'}"
+            )
         await self._tickets()
 
     # -- baselines and seeds

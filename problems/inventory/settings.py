@@ -52,7 +52,7 @@ Cut = Annotated[float | date, BeforeValidator(_read_cut)]
 
 
 class InventorySettings(ProblemSettings):
-    """Settings of the inventory problem: `--set key=value`, or the `[problem]` table of a TOML file."""
+    """Settings of the inventory problem: `--set key=value`, or the `[set]` table of a settings file."""
 
     data: Path | None = Field(
         default=None, description="CSV file with columns date, item, units; none: the bundled demand"

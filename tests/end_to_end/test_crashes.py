@@ -76,7 +76,7 @@ def count_programs(path):
 def test_a_stopped_run_says_how_to_go_on(evolve, tmp_path, sign):
     marker = f"EVOLVE_TEST_{os.getpid()}_{random.randrange(10**9)}"
     process = subprocess.Popen(
-        command("run", *RUN, "--archive", "stopped.db"),
+        command("run", *RUN, "--tickets", "400", "--archive", "stopped.db"),
         cwd=tmp_path,
         env=os.environ | {"MARK": marker},
         stdout=subprocess.PIPE,
@@ -84,7 +84,7 @@ def test_a_stopped_run_says_how_to_go_on(evolve, tmp_path, sign):
         text=True,
     )
     process.stdout.readline()
-    time.sleep(1.0)
+    time.sleep(0.5)
     process.send_signal(sign)
     printed, _ = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -103,7 +103,7 @@ def test_a_broken_simulator_ends_the_run_with_its_reason(evolve, tmp_path, fail,
     (tmp_path / "run.toml").write_text(
         f'problem = "{FORMS}:Blocks"\ntickets = 3\n[set]\nfail = "{fail}"\n[limits]\nevaluation_seconds = 1.0\n'
     )
-    done = evolve("run", "--config", "run.toml", code=1)
+    done = evolve("run", "--config", "run.toml", code=3)
     assert "no seed program could be scored" in done.stderr
     assert reason in done.stderr
 

@@ -208,3 +208,8 @@ def test_a_space_can_be_sent_to_another_process() -> None:
 def test_missing_values_are_named() -> None:
     with pytest.raises(SpaceError, match="level"):
         Space((Parameter("level", Real(0, 10), 5.0),)).encode({})
+
+
+def test_a_name_that_begins_with_an_underscore_is_refused():
+    with pytest.raises(SpaceError, match="does not begin with an underscore: write `x`"):
+        Parameter("__x", Real(0, 1), 0.5)

@@ -35,6 +35,18 @@ def test_an_evaluator_that_dies_costs_each_time_one_evaluation():
     }
 
 
+def test_an_evaluator_ended_from_outside_costs_nothing():
+    limits = LimitSettings()
+    setup = Setup(problem=f"{PLUGINS}:Calls", values={}, seed=1, limits=limits)
+
+    async def work():
+        async with Pool(setup, 1) as pool:
+            pool._workers[0].process.kill()
+            return await pool.submit(ScoreTask(source=SOURCE, values={}, splits=("train",)))
+
+    assert asyncio.run(work()).status is Status.OK
+
+
 def test_an_evaluator_that_hangs_is_ended():
     (result,) = run(fail="hang", seconds=1.0)
     assert result.status is Status.EVALUATOR
