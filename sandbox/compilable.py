@@ -68,7 +68,7 @@ _NUMPY = {
     ),
     **_table(
         """add arctan2 atan2 copysign divide equal fmax fmin greater greater_equal hypot less less_equal logaddexp
-        logical_and logical_or logical_xor maximum minimum multiply not_equal power subtract true_divide""",
+        logical_and logical_or logical_xor maximum minimum multiply not_equal power quantile subtract true_divide""",
         2,
         2,
     ),

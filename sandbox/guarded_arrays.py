@@ -76,6 +76,35 @@ def _overload_np_power(a, b):  # type: ignore[no-untyped-def]
     return power
 
 
+def _quantile(x: Any, q: Any) -> Any:
+    """`np.quantile(x, q)` of a row of numbers, as compiled code sees it."""
+    return np.quantile(x, q)
+
+
+@overload(_quantile, jit_options=INLINE)
+def _overload_quantile(x, q):  # type: ignore[no-untyped-def]
+    if not is_array(x, (types.Float, types.Integer)) or x.ndim != 1 or not isinstance(q, types.Float):
+        return None
+
+    def quantile(x, q):  # type: ignore[no-untyped-def]
+        if len(x) == 0 or not 0.0 <= q <= 1.0:
+            raise ValueError
+        for k in range(len(x)):
+            if x[k] != x[k]:
+                raise ValueError
+        ordered = np.sort(x)
+        place = q * (len(x) - 1)
+        below = min(int(place), len(x) - 1)
+        first, second = float(ordered[below]), float(ordered[min(below + 1, len(x) - 1)])
+        share, apart = place - below, second - first
+        result = second - apart * (1.0 - share) if share >= 0.5 else first + apart * share  # numpy's own two cases
+        if not math.isfinite(result):
+            raise ValueError
+        return result
+
+    return quantile
+
+
 def _total(values: Any) -> Any:
     """`sum(values)`, as compiled code sees it."""
     return sum(values)
@@ -279,6 +308,7 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "clip": _clip,
     "power": _np_power,
+    "quantile": _quantile,
     **{name: _ordered(name) for name in ("argsort", "sort", "median")},
 }
 """Functions by their name in numpy."""

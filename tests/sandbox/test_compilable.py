@@ -107,6 +107,8 @@ np.clip(x, -1.0, p)|np.clip(n, 0, 5)|np.clip(y, -1.0, p)[0]|np.power(x, 2.0)|np.
 float(np.where(x > p, x, p))|np.where(y > 0.0, y, 0.0).sum()|np.add(n, n)
 np.multiply(n, n)|np.square(x)|float(np.isnan(x - x))
 min(x, p)|max(x, n)|min(n, 3)|max(0, x)|max(y)|min(y)|sum(y)|y.sum()|y.mean()|y.std()|y.var()|np.max(y)|np.argmax(y)
+np.quantile(y, p)|np.quantile(y, x)|np.quantile(y, 0.3)|np.quantile(y, 0.9)|np.quantile(y[days:], 0.5)
+np.quantile(y[n:], 1.0)
 np.argsort(y)[0]|np.sort(y)[0]|np.median(y)|sorted(y)[0]|np.diff(y)[0]|np.cumsum(y)[-1]|np.prod(y)|np.dot(y, y)
 y[n]|y[-n]|y[int(x)]|y[n % 4]|y[:n].sum()
 y[-days:].sum()|y[-days:].mean()|y[days:].mean()|y[days:].max()|max(y[days:])
