@@ -6,7 +6,6 @@ from pathlib import Path
 DEFAULT_ARCHIVE = "evolve.db"
 
 EXIT_ERROR = 1
-EXIT_USAGE = 2
 EXIT_NOTHING = 3
 EXIT_INTERRUPTED = 130
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evolve.cli import examples
+from evolve.cli.run import SetOption
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,35 +15,35 @@ if TYPE_CHECKING:
 
 def register(app: typer.Typer) -> None:
     """Add this module's commands."""
-    shown = examples("evolve problems", "evolve problems inventory", "evolve problems ./my_problem.py")
+    shown = examples("evolve problems", "evolve problems inventory", "evolve problems inventory --set data=demand.csv")
     app.command(epilog=shown)(problems)
 
 
 def problems(
     name: str = typer.Argument("", metavar="[PROBLEM]", help="Show this problem's arguments and settings."),
+    settings: SetOption = None,
 ) -> None:
     """List the installed problems, or describe one: what its programs see, what they decide, what can be set."""
-    from evolve.registry import available, find_problem
+    from evolve.registry import available, find_problem, load_problem
     from evolve.report.text import make_console
+    from evolve.settings import parse_assignment
 
     console = make_console()
     if name:
-        _describe(console, find_problem(name))
+        _describe(console, load_problem(name, dict(parse_assignment(item) for item in settings or [])))
         return
     for key in available():
         console.print(f"[bold]{key}[/bold]  {find_problem(key).summary}", highlight=False, soft_wrap=True)
 
 
-def _describe(console: "Console", problem: "type[Problem[Any, Any]]") -> None:
+def _describe(console: "Console", problem: "Problem[Any, Any]") -> None:
     from rich.markup import escape
 
     from evolve.report.text import make_table, print_table
-    from evolve.settings import validate
 
-    made = problem(validate(problem.Settings, {}, f"settings of problem {problem.name}"))
     console.print(f"[bold]{problem.name}[/bold] ({problem.direction} the score)", highlight=False)
-    console.print(made.description, markup=False, highlight=False, soft_wrap=True)
-    signature = made.signature
+    console.print(problem.description, markup=False, highlight=False, soft_wrap=True)
+    signature = problem.signature
     title = f"{signature.entry}(…) sees"
     arguments = make_table("argument", "meaning", "unit", "type", title=title, wrap=("meaning",))
     for argument in signature.arguments:

@@ -162,3 +162,11 @@ def test_problems_and_doctor(evolve):
     assert "units on order by arrival" in described
     assert "lead_time" in described
     assert "sandbox level" in evolve("doctor").stdout
+
+
+def test_problems_tells_what_became_of_a_users_file(evolve, tmp_path):
+    rows = [f"2024-{1 + day // 28:02}-{1 + day % 28:02},A,{-3 if day == 5 else day % 4}" for day in range(336)]
+    (tmp_path / "mine.csv").write_text("\n".join(["date,item,units", *rows]) + "\n")
+    described = evolve("problems", "inventory", "--set", "data=mine.csv", "--set", "lead_time=2").stdout
+    assert "negative" in described
+    assert "array (2,)" in described
